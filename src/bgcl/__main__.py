@@ -1,0 +1,3 @@
+from bgcl.cli import main
+
+main()

@@ -1,0 +1,126 @@
+"""From raw arrays to a clean graph: undirected, no self-loops, no duplicates, every value checked."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from bgcl.errors import BGCLError
+
+Array = npt.NDArray[Any]
+
+MASKS = ("train_mask", "val_mask", "stopping_mask", "test_mask")
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A clean attributed graph of N nodes, E undirected edges and F attributes, as plain arrays."""
+
+    edges: Array  # (2, E) int64, u < v, sorted by (u, v)
+    attributes: csr_matrix  # (N, F) float32, sorted indices, no stored zeros
+    labels: Array | None = None  # (N,) int64, -1 = unlabeled
+    masks: dict[str, Array] = field(default_factory=dict)  # each (N,) or (N, splits) bool
+
+    @property
+    def nodes(self) -> int:
+        return int(self.attributes.shape[0])
+
+
+def clean(
+    edges: Array, attributes: csr_matrix, labels: Array | None, masks: Mapping[str, Array], *, where: str
+) -> Graph:
+    """Check raw arrays and bring them into the form of `Graph`. `where` names their source in errors."""
+    nodes = int(attributes.shape[0])
+    return Graph(
+        edges=clean_edges(edges, nodes, where=where),
+        attributes=_clean_attributes(attributes, where),
+        labels=None if labels is None else _clean_labels(labels, nodes, where),
+        masks={name: _clean_mask(name, mask, nodes, where) for name, mask in masks.items()},
+    )
+
+
+def clean_edges(edges: Array, nodes: int, *, where: str) -> Array:
+    """(2, M) directed pairs -> (2, E) undirected pairs u < v, each once, sorted, without self-loops."""
+    if nodes == 0:
+        raise BGCLError(f"{where}: the graph is empty, it has no nodes. Give at least two nodes and an edge.")
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        raise BGCLError(f"{where}: edges must have the shape (2, number of edges). Got {edges.shape} instead.")
+    if edges.dtype.kind not in "iu":
+        raise BGCLError(f"{where}: edges must be whole node numbers. Got values of type {edges.dtype} instead.")
+    outside = (edges < 0) | (edges >= nodes)
+    if outside.any():
+        raise BGCLError(
+            f"{where}: an edge ends at node {edges[outside][0]}, which does not exist: "
+            f"there are {nodes} nodes, numbered 0 to {nodes - 1}."
+        )
+    low, high = edges.astype(np.int64).min(axis=0), edges.astype(np.int64).max(axis=0)
+    proper = low != high
+    keys = np.unique(low[proper] * nodes + high[proper])
+    if keys.size == 0:
+        raise BGCLError(f"{where}: the graph is empty, it has no edges between different nodes.")
+    return np.stack([keys // nodes, keys % nodes])
+
+
+def both_directions(edges: Array, nodes: int) -> Array:
+    """(2, E) pairs u < v -> (2, 2E) pairs in both directions, sorted by (row, column)."""
+    keys = np.sort(np.concatenate([edges[0] * nodes + edges[1], edges[1] * nodes + edges[0]]))
+    return np.stack([keys // nodes, keys % nodes])
+
+
+def digest(graph: Graph) -> str:
+    """SHA-256 of the content: the same graph has the same digest whatever file it came from."""
+    attributes = graph.attributes
+    parts: list[tuple[str, Array, str]] = [
+        ("edges", graph.edges.T, "<i8"),
+        ("attribute shape", np.array(attributes.shape), "<i8"),
+        ("attribute indptr", attributes.indptr, "<i8"),
+        ("attribute indices", attributes.indices, "<i8"),
+        ("attribute data", attributes.data, "<f4"),
+    ]
+    if graph.labels is not None:
+        parts.append(("labels", graph.labels, "<i8"))
+    parts += [(name, graph.masks[name], "u1") for name in sorted(graph.masks)]
+    sha = hashlib.sha256()
+    for name, array, dtype in parts:
+        sha.update(f"{name} {array.shape}\n".encode())
+        sha.update(np.ascontiguousarray(array, dtype=dtype).tobytes())
+    return sha.hexdigest()
+
+
+def _clean_attributes(attributes: csr_matrix, where: str) -> csr_matrix:
+    if attributes.shape[1] == 0:
+        raise BGCLError(f"{where}: the nodes have no attributes. Give each node at least one.")
+    if attributes.dtype.kind not in "biuf":
+        raise BGCLError(f"{where}: attributes must be numbers. Got values of type {attributes.dtype} instead.")
+    with np.errstate(over="ignore"):  # too large for float32 becomes infinity, which the next check names
+        attributes = attributes.astype(np.float32)
+    wrong = np.flatnonzero(~np.isfinite(attributes.data))
+    if wrong.size:
+        node = int(np.searchsorted(attributes.indptr, wrong[0], side="right")) - 1
+        column, value = attributes.indices[wrong[0]], attributes.data[wrong[0]]
+        raise BGCLError(
+            f"{where}: attribute {column} of node {node} is {value}. Replace NaN and infinity by finite numbers."
+        )
+    attributes.sum_duplicates()  # sorts the indices too
+    attributes.eliminate_zeros()
+    return attributes
+
+
+def _clean_labels(labels: Array, nodes: int, where: str) -> Array:
+    if labels.shape != (nodes,):
+        raise BGCLError(f"{where}: labels must have the shape ({nodes},), one a node. Got {labels.shape} instead.")
+    if labels.dtype.kind not in "iu" or labels.min() < -1:
+        raise BGCLError(f"{where}: labels must be class numbers from 0, or -1 for an unlabeled node.")
+    return labels.astype(np.int64)
+
+
+def _clean_mask(name: str, mask: Array, nodes: int, where: str) -> Array:
+    if mask.ndim not in (1, 2) or mask.shape[0] != nodes:
+        raise BGCLError(f"{where}: {name} must have one row a node, {nodes} in all. Got the shape {mask.shape}.")
+    if mask.dtype.kind not in "biu" or not np.isin(mask, (0, 1)).all():
+        raise BGCLError(f"{where}: {name} must hold true and false (1 and 0), not node numbers.")
+    return mask.astype(bool)

@@ -1,0 +1,113 @@
+"""Clean graphs as PyTorch Geometric's `Data`, and a user's own `Data` made clean."""
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from bgcl.data import npz
+from bgcl.data.clean import Graph, both_directions, clean_edges
+from bgcl.errors import BGCLError
+
+SPARSE_BELOW = 1 / 3  # share of nonzero attributes under which CSR is smaller and faster than dense
+
+
+def to_data(graph: Graph, name: str | None = None) -> Data:
+    """`x` (N, F) float32, `edge_index` (2, 2E) in both directions sorted by (row, column), `y` (N,), the masks."""
+    attributes = graph.attributes
+    x = _csr(
+        torch.from_numpy(attributes.indptr.astype(np.int64)),
+        torch.from_numpy(attributes.indices.astype(np.int64)),
+        torch.from_numpy(attributes.data),
+        attributes.shape,
+    )
+    data = Data(x=_fitting_layout(x), edge_index=torch.from_numpy(both_directions(graph.edges, graph.nodes)))
+    if graph.labels is not None:
+        data.y = torch.from_numpy(graph.labels)
+    for mask, values in graph.masks.items():
+        data[mask] = torch.from_numpy(values)
+    if name is not None:
+        data.name = name
+    return data
+
+
+def read_npz(path: str | os.PathLike[str]) -> Data:
+    """A graph of a user's own from a `.npz` of plain arrays (the keys are those of the Amazon and Coauthor files)."""
+    return to_data(npz.read(path))
+
+
+def check_graph(data: Data) -> Data:
+    """Check a user's graph and return a clean copy: undirected, no self-loops, no duplicates, on the same device.
+
+    `y`, what ends in `_mask`, and `name` are kept. Edge weights and other fields are not: no method here uses them.
+    """
+    if not isinstance(data, Data):
+        raise BGCLError(f"The graph must be a torch_geometric.data.Data. Got {type(data).__name__} instead.")
+    for field in ("x", "edge_index"):
+        if not isinstance(getattr(data, field), Tensor):
+            raise BGCLError(f"The graph has no data.{field}. Set it to a tensor.")
+    x = _checked_attributes(data.x)
+    nodes = x.shape[0]
+    if data.num_nodes != nodes:
+        raise BGCLError(f"data.x has {nodes} rows, but there are {data.num_nodes} nodes. Give each node one row.")
+    if data.edge_index.layout != torch.strided:
+        raise BGCLError("data.edge_index must be a plain tensor (2, number of edges), not a sparse matrix.")
+    edges = clean_edges(data.edge_index.detach().cpu().numpy(), nodes, where="data.edge_index")
+    out = Data(x=_fitting_layout(x), edge_index=torch.from_numpy(both_directions(edges, nodes)))
+    for field in data.keys():  # noqa: SIM118 - a Data iterates over pairs
+        if field == "y" or field.endswith("_mask"):
+            out[field] = _one_row_a_node(field, data[field], nodes)
+    if "name" in data:
+        out.name = data.name
+    return out.to(data.x.device)
+
+
+def _checked_attributes(x: Tensor) -> Tensor:
+    """float32 attributes (N, F) on the CPU, each of them finite."""
+    if x.dim() != 2 or x.shape[1] == 0:
+        raise BGCLError(f"data.x must have the shape (nodes, attributes). Got {tuple(x.shape)} instead.")
+    if x.is_complex():
+        raise BGCLError(f"data.x must hold real numbers. Got {x.dtype} instead.")
+    x = x.detach().cpu().to(torch.float32)
+    if x.layout not in (torch.strided, torch.sparse_csr):
+        x = _quietly(x.to_sparse_csr)
+    values = x.values() if x.layout == torch.sparse_csr else x
+    if not torch.isfinite(values).all():
+        raise BGCLError("data.x holds NaN or infinity. Replace them by finite numbers.")
+    return x
+
+
+def _one_row_a_node(field: str, value: Any, nodes: int) -> Any:
+    if not isinstance(value, Tensor) or value.dim() == 0 or value.shape[0] != nodes:
+        got = f"the shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise BGCLError(f"data.{field} must be a tensor with one row a node, {nodes} in all. Got {got} instead.")
+    if field.endswith("_mask"):
+        if value.dtype != torch.bool:
+            raise BGCLError(f"data.{field} must hold true and false. Got values of type {value.dtype} instead.")
+        return value
+    return value if value.is_floating_point() else value.long()
+
+
+def _fitting_layout(x: Tensor) -> Tensor:
+    """Sparse CSR if fewer than a third of the entries are nonzero, dense otherwise."""
+    is_sparse = x.layout == torch.sparse_csr
+    nonzero = int(torch.count_nonzero(x.values() if is_sparse else x))
+    if nonzero < SPARSE_BELOW * x.numel():
+        return x if is_sparse else _quietly(x.to_sparse_csr)
+    return x.to_dense() if is_sparse else x
+
+
+def _csr(starts: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    return _quietly(torch.sparse_csr_tensor, starts, columns, values, size=shape, check_invariants=False)
+
+
+def _quietly(make: Callable[..., Tensor], *args: Any, **options: Any) -> Tensor:
+    """Without torch's remark, once a process, that CSR is in beta: a user can do nothing about it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
+        return make(*args, **options)

@@ -1,0 +1,138 @@
+r"""Drop rates and their posterior.
+
+A drop rate `pi` is the probability that a connection is dropped. It has a Beta prior and a Kumaraswamy posterior
+
+    p(pi) = Beta(alpha, beta),    q(pi) = a b pi^(a-1) (1 - pi^a)^(b-1),
+
+whose draws are a smooth function of its parameters: `pi = (1 - u^(1/b))^(1/a)` with `u ~ Uniform(0, 1)`. Masks need
+the logit of `pi` alone, so everything here is computed as logarithms, and nothing overflows when a rate nears 0 or 1.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+LOGIT_BOUND = 15.0  # |logit(pi)| of a learned rate; in float32 a rate beyond it is 0 or 1
+_SERIES_TERMS = 512
+
+
+def log1mexp(x: Tensor) -> Tensor:
+    """`log(1 - exp(x))` for `x < 0`, without cancellation at either end (Maechler, 2012)."""
+    x = x.clamp(max=-1e-30)
+    near, far = x > -math.log(2), x <= -math.log(2)
+    # Each branch gets harmless arguments where the other one is used: a NaN there would spoil the gradient.
+    return torch.where(near, torch.log(-torch.expm1(torch.where(near, x, -1.0))),
+                       torch.log1p(-torch.exp(torch.where(far, x, -1.0))))  # fmt: skip
+
+
+def kumaraswamy_logit(a: Tensor, b: Tensor, uniform: Tensor) -> Tensor:
+    """`logit(pi)` of the draw `pi = (1 - u^(1/b))^(1/a)`, bounded so that it and its gradient stay finite."""
+    log_pi = log1mexp(torch.log(uniform) / b) / a
+    return (log_pi - log1mexp(log_pi)).clamp(-LOGIT_BOUND, LOGIT_BOUND)
+
+
+def kumaraswamy_log_moment(a: Tensor, b: Tensor, order: Tensor | float) -> Tensor:
+    """`log E[pi^n] = log(b B(1 + n/a, b))`."""
+    n = torch.as_tensor(order, dtype=a.dtype, device=a.device) / a
+    return torch.log(b) + torch.lgamma(1 + n) + torch.lgamma(b) - torch.lgamma(1 + n + b)
+
+
+def kumaraswamy_beta_kl(a: Tensor, b: Tensor, alpha: float, beta: float) -> Tensor:
+    r"""`KL(Kumaraswamy(a, b) || Beta(alpha, beta))`.
+
+        (a - alpha)/a (-gamma - Psi(b) - 1/b) + log(a b) + log B(alpha, beta) - (b - 1)/b - (beta - 1) E[log(1 - pi)]
+
+    For `beta = 1` that is the paper's closed form; otherwise the last term is the series of Nalisnick and Smyth.
+    """
+    log_beta_function = math.lgamma(alpha) + math.lgamma(beta) - math.lgamma(alpha + beta)
+    mean_log = -torch.special.digamma(b) - 1 / b - _EULER  # a E[log pi]
+    kl: Tensor = (a - alpha) / a * mean_log + torch.log(a * b) + log_beta_function - (b - 1) / b
+    return kl if beta == 1 else kl - (beta - 1) * expected_log_complement(a, b)
+
+
+_EULER = 0.57721566490153286
+
+
+def expected_log_complement(a: Tensor, b: Tensor) -> Tensor:
+    r"""`E[log(1 - pi)] = -sum_m E[pi^m] / m`, the first terms one by one and the rest as an integral.
+
+    Behind the last term M the moments fall like a power, `E[pi^m] ~ (m + s)^-b` with `s = a (b + 1) / 2`. So the rest
+    of the sum, taken as an integral from `k = M + 1/2` on, is about `E[pi^k] int_0^1 x^(b-1) / (1 - r x) dx` with
+    `r = s / (k + s)`; put `x = y^(1/b)` and Gauss-Legendre nodes do the rest.
+    """
+    order = torch.arange(1, _SERIES_TERMS + 1, dtype=a.dtype, device=a.device)
+    moments = torch.exp(kumaraswamy_log_moment(a[..., None], b[..., None], order))
+    head = (moments / order).sum(-1)
+    shift = a * (b + 1) / 2
+    start = _SERIES_TERMS + 0.5
+    moment = moments[..., -1] * ((_SERIES_TERMS + shift) / (start + shift)) ** b
+    ratio = shift / (start + shift)
+    node, weight = (torch.as_tensor(values).to(a) for values in np.polynomial.legendre.leggauss(48))
+    node, weight = (node + 1) / 2, weight / 2  # on (0, 1)
+    x = node ** (1 / b[..., None])
+    tail = moment * (weight / (1 - ratio[..., None] * x)).sum(-1) / b
+    return -(head + tail)
+
+
+class DropRate(nn.Module):
+    """The drop rates of one mask in one view: learned with a Kumaraswamy posterior, or fixed.
+
+    Shapes: `(layers, blocks)`, with 1 in the place of what shares a rate. `(1, 1)` is one rate for the whole view.
+    """
+
+    log_a: Tensor
+    log_b: Tensor
+    fixed: Tensor
+
+    def __init__(
+        self, shape: tuple[int, int], *, rate: float | None = None, start: tuple[float, float] = (1.0, 1.0),
+        prior: tuple[float, float] = (1.0, 1.0),
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.learned = rate is None
+        self.prior = prior
+        if rate is None:
+            self.log_a = nn.Parameter(torch.full(shape, math.log(start[0])))
+            self.log_b = nn.Parameter(torch.full(shape, math.log(start[1])))
+        else:
+            self.register_buffer("fixed", torch.full(shape, float(rate)))
+
+    @property
+    def a(self) -> Tensor:
+        return self.log_a.exp()
+
+    @property
+    def b(self) -> Tensor:
+        return self.log_b.exp()
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """`logit(pi)` with `pi ~ q(pi)`, reparameterised."""
+        if not self.learned:
+            return torch.logit(self.fixed)
+        uniform = torch.rand(self.log_a.shape, generator=generator, device=self.log_a.device)
+        return kumaraswamy_logit(self.a, self.b, uniform.clamp(1e-6, 1 - 1e-6))
+
+    def median(self) -> Tensor:
+        """`logit(pi)` at the posterior's median."""
+        if not self.learned:
+            return torch.logit(self.fixed)
+        return kumaraswamy_logit(self.a, self.b, torch.full_like(self.log_a, 0.5))
+
+    def mean(self) -> Tensor:
+        """`E[pi]`."""
+        return kumaraswamy_log_moment(self.a, self.b, 1.0).exp() if self.learned else self.fixed
+
+    def deviation(self) -> Tensor:
+        """The standard deviation of `pi`."""
+        if not self.learned:
+            return torch.zeros_like(self.fixed)
+        second = kumaraswamy_log_moment(self.a, self.b, 2.0).exp()
+        return (second - self.mean() ** 2).clamp(min=0).sqrt()
+
+    def kl(self) -> Tensor:
+        """`KL(q(pi) || p(pi))`, summed over the rates; 0 where they are fixed."""
+        if not self.learned:
+            return self.fixed.new_zeros(())
+        return kumaraswamy_beta_kl(self.a, self.b, *self.prior).sum()

@@ -1,0 +1,19 @@
+"""The one kind of error that is the user's to fix: its text is one line that says what is wrong and what to do."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class BGCLError(ValueError):
+    """Bad input. The command line prints the text alone and exits with code 2."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A clause that names what `word` may have meant, or else all that is known.
+
+    >>> nearest("coar", ["cora", "citeseer"])
+    'Did you mean cora?'
+    """
+    known = list(known)
+    close = difflib.get_close_matches(word, known, n=3, cutoff=0.6)
+    return f"Did you mean {' or '.join(close)}?" if close else f"Known: {', '.join(known)}."

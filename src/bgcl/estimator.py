@@ -1,0 +1,221 @@
+"""`BGCL`: the method as one object, in the manner of scikit-learn."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from bgcl import runs
+from bgcl.batching import clusters
+from bgcl.data import check_graph
+from bgcl.embeddings import Moments, draws, moments
+from bgcl.errors import BGCLError
+from bgcl.graph import Graph, prepare
+from bgcl.network import Network
+from bgcl.settings import Settings, make_settings
+from bgcl.training import Record, Training, rate_summary
+
+
+class Reporter(Protocol):
+    """Something that shows a training under way."""
+
+    def __call__(self, record: Record) -> None: ...
+
+
+class BGCL:
+    """Bayesian graph contrastive learning: a distribution over embeddings for each node, learned without labels.
+
+    Settings are keyword arguments, a preset's values are their defaults; `bgcl.Settings` lists them with their ranges.
+
+    >>> import bgcl
+    >>> data = bgcl.load("cora")
+    >>> model = bgcl.BGCL(preset="cora", epochs=1, seed=0).fit(data, progress=False)
+    >>> model.sample(data, samples=3).shape
+    torch.Size([3, 2708, 128])
+    """
+
+    def __init__(self, preset: str | None = None, **settings: Any) -> None:
+        self.preset = preset
+        self._given = settings
+        self.settings: Settings = make_settings(preset, **settings)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What the constructor was given, as scikit-learn's `clone` wants it."""
+        return {"preset": self.preset, **self._given}
+
+    def set_params(self, **params: Any) -> "BGCL":
+        self.__init__(**self.get_params() | params)  # type: ignore[misc]
+        return self
+
+    def __repr__(self) -> str:
+        return f"BGCL({', '.join(f'{k}={v!r}' for k, v in self.get_params().items() if v is not None)})"
+
+    def fit(
+        self, data: Data, y: object = None, *, out: str | os.PathLike[str] | None = None, resume: bool = False,
+        progress: bool | Reporter = True,
+    ) -> "BGCL":  # fmt: skip
+        """Train on a graph; `y` is ignored, as labels are not used.
+
+        With `out` the run is kept in a folder after every epoch, and `resume` goes on from there, bit for bit.
+        `progress` shows a live line, or is called with the record of each epoch.
+        """
+        data = check_graph(data)
+        facts = runs.GraphFacts.of(data, getattr(data, "name", None) or "")
+        graph = self._prepare(data)
+        network = Network(facts.attributes, self.settings).to(self.settings.device)
+        training = Training(network, clusters(graph, self.settings.batches), self.settings)
+        self.network_, self.graph_ = network, facts
+        self.history_: list[dict[str, Any]] = []
+        folder = None if out is None else Path(out)
+        if resume:
+            self._restore(training, folder)
+        elif folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / runs.TENSORS).unlink(missing_ok=True)
+            runs.write_about(folder, self.settings, facts)
+        with self._reporter(progress, training.epoch) as report:
+            self._train(training, folder, report)
+        return self
+
+    def _train(self, training: Training, folder: Path | None, report: Reporter) -> None:
+        if folder is not None:
+            runs.write_history(folder, self.history_)
+        history = None if folder is None else (folder / runs.HISTORY).open("a", encoding="utf-8")
+        with history or nullcontext():
+            for record in training.run():
+                self.history_.append(record.to_dict())
+                if folder is not None and history is not None:
+                    # First the history, then the tensors: what follows the last whole epoch is cut off on resuming.
+                    history.write(json.dumps(record.to_dict()) + "\n")
+                    history.flush()
+                    runs.write_tensors(folder, training.network.state_dict(), training.state())
+                report(record)
+
+    def _restore(self, training: Training, folder: Path | None) -> None:
+        if folder is None:
+            raise BGCLError("To resume, name the folder of the run with 'out'.")
+        saved = runs.read(folder)
+        if not saved.training:
+            raise BGCLError(f"{folder} holds a model that was saved without its training: it cannot be resumed.")
+        free = ("epochs", "device", "memory_budget")
+        changed = {name for name, value in self.settings if name not in free and value != getattr(saved.settings, name)}
+        if changed:
+            raise BGCLError(
+                f"{folder} was trained with other settings ({', '.join(sorted(changed))}): it cannot be resumed."
+            )
+        self._check_fits(saved.graph, self.graph_)
+        self._load_network(training.network, saved, folder)
+        training.restore(saved.training)
+        if self.settings.epochs < training.epoch:
+            raise BGCLError(
+                f"{folder} is at epoch {training.epoch} already, beyond the {self.settings.epochs} asked for."
+            )
+        self.history_ = saved.history[: training.epoch]
+        runs.write_about(folder, self.settings, self.graph_)
+
+    def _reporter(self, progress: bool | Reporter, start: int) -> AbstractContextManager[Reporter]:
+        if callable(progress):
+            return nullcontext(progress)
+        if not progress:
+            return nullcontext(lambda record: None)
+        from bgcl.progress import live
+
+        return live(self.settings.epochs, start)
+
+    def sample(self, data: Data, samples: int = 100, *, hard: bool = False, seed: int | None = None) -> Tensor:
+        """Draws of the embeddings from Q(H), `(samples, N, d)`, from both views' posteriors in turn.
+
+        `hard` masks are Bernoulli draws instead of relaxed ones. The same seed gives the same draws; without one it
+        is the model's.
+        """
+        return torch.stack([draw.cpu() for draw in self.draws(data, samples, hard=hard, seed=seed)])
+
+    def draws(self, data: Data, samples: int = 100, *, hard: bool = False, seed: int | None = None) -> Iterator[Tensor]:
+        """As `sample`, but one draw `(N, d)` at a time."""
+        if samples < 1:
+            raise BGCLError(f"The number of samples must be 1 or more. Got {samples} instead.")
+        network, graph = self._ready(data)
+        generator = torch.Generator(self.settings.device).manual_seed(self.settings.seed if seed is None else seed)
+        return draws(network, graph, samples, generator, hard=hard)
+
+    def moments(self, data: Data, samples: int = 100, *, hard: bool = False, seed: int | None = None) -> Moments:
+        """Mean, deviation and ASTD of each node's embedding, without holding all draws."""
+        if samples < 2:
+            raise BGCLError(f"A deviation needs 2 samples or more. Got {samples} instead.")
+        return moments(self.draws(data, samples, hard=hard, seed=seed))
+
+    def embed(self, data: Data) -> Tensor:
+        """The deterministic embeddings, without masks, `(N, d)`: the non-Bayesian setting."""
+        network, graph = self._ready(data)
+        with torch.no_grad():
+            embeddings: Tensor = network.encoder(graph)
+        return embeddings.cpu()
+
+    @property
+    def drop_rates_(self) -> dict[str, list[dict[str, Any]]]:
+        """For each view, each mask with the mean and deviation of its drop rates and, where learned, `a` and `b`."""
+        return rate_summary(self._fitted())
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model to a folder: safetensors and TOML."""
+        network = self._fitted()
+        runs.write_about(Path(folder), self.settings, self.graph_)
+        runs.write_history(Path(folder), self.history_)
+        runs.write_tensors(Path(folder), network.state_dict())
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], *, device: str = "cpu") -> "BGCL":
+        """A model that was saved, or a run's latest epoch; refused with the reason if it does not fit."""
+        saved = runs.read(folder)
+        model = cls(**saved.settings.model_dump() | {"device": device})
+        model.graph_, model.history_ = saved.graph, saved.history
+        model.network_ = Network(saved.graph.attributes, model.settings)
+        model._load_network(model.network_, saved, Path(folder))
+        model.network_.to(device)
+        return model
+
+    @staticmethod
+    def _load_network(network: Network, saved: runs.Saved, folder: Path) -> None:
+        expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+        found = {name: tuple(tensor.shape) for name, tensor in saved.network.items()}
+        for name in sorted(expected.keys() | found.keys()):
+            if expected.get(name) != found.get(name):
+                raise BGCLError(
+                    f"{folder / runs.TENSORS} does not fit {runs.ABOUT}: '{name}' should be {expected.get(name)}, "
+                    f"but is {found.get(name)}."
+                )
+        for name, tensor in saved.network.items():
+            if not torch.isfinite(tensor).all():
+                raise BGCLError(f"{folder / runs.TENSORS} is damaged: '{name}' is not finite.")
+        network.load_state_dict(saved.network)
+
+    def _fitted(self) -> Network:
+        if not hasattr(self, "network_"):
+            raise BGCLError("This BGCL is not fitted yet: call fit(data) first.")
+        return self.network_
+
+    def _ready(self, data: Data) -> tuple[Network, Graph]:
+        network = self._fitted()
+        data = check_graph(data)
+        if data.x.shape[1] != self.graph_.attributes:
+            raise BGCLError(
+                f"The graph has {data.x.shape[1]} attributes, but the model was trained on {self.graph_.attributes}."
+            )
+        return network, self._prepare(data)
+
+    def _prepare(self, data: Data) -> Graph:
+        return prepare(data, normalise_rows=self.settings.normalise_rows, device=self.settings.device)
+
+    @staticmethod
+    def _check_fits(trained: runs.GraphFacts, given: runs.GraphFacts) -> None:
+        if trained.fingerprint != given.fingerprint:
+            raise BGCLError(
+                f"The run was trained on another graph ({trained.nodes} nodes, {trained.edges} edges, "
+                f"{trained.attributes} attributes), not on this one ({given.nodes}, {given.edges}, {given.attributes})."
+            )

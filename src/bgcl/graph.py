@@ -1,0 +1,84 @@
+"""A graph made ready for the encoder: its connections with self-connections, and its attributes, sparse or dense."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from bgcl.propagation import Pattern, row_pointer
+
+
+@dataclass(frozen=True)
+class SparseFeatures:
+    """Attributes of which most are zero, as values on a pattern `(N, F)` with sorted columns."""
+
+    pattern: Pattern
+    values: Tensor
+
+    @property
+    def width(self) -> int:
+        return self.pattern.columns
+
+    def split(self, blocks: int) -> Pattern:
+        """The pattern of the stacked blocks, `(N * B, F)`: row `u * B + b` holds node u's attributes of block b.
+
+        The entries keep their order, since a row's columns are sorted and a block is a slice of them.
+        """
+        key = ("stacked", blocks)
+        if key not in self.pattern._derived:
+            size = -(-self.width // blocks)
+            row = self.pattern.row * blocks + self.pattern.column // size
+            pattern = Pattern(row_pointer(row, self.pattern.rows * blocks), self.pattern.column, self.width)
+            self.pattern._derived[key] = pattern, row
+        return self.pattern._derived[key][0]
+
+
+Features = Tensor | SparseFeatures
+
+
+@dataclass(frozen=True)
+class Graph:
+    """N nodes, E connections (each self-connection among them) and their attributes."""
+
+    connections: Pattern  # (N, N), sorted by row, then column
+    features: Features
+
+    @property
+    def nodes(self) -> int:
+        return self.connections.rows
+
+    @property
+    def is_self(self) -> Tensor:
+        """Which connections lead from a node to itself, `(E, 1)`."""
+        return (self.connections.row == self.connections.column)[:, None]
+
+
+def prepare(data: Data, *, normalise_rows: bool, device: torch.device | str = "cpu") -> Graph:
+    """The `Graph` of a clean `Data`; with `normalise_rows` each node's attributes sum to one, as GRACE has them."""
+    nodes = data.num_nodes
+    loops = torch.arange(nodes).expand(2, -1)
+    source, target = torch.cat([data.edge_index.cpu(), loops], dim=1)
+    key, _ = torch.sort(target * nodes + source)
+    target, source = key // nodes, key % nodes
+    connections = Pattern(row_pointer(target, nodes).to(device), source.to(device), nodes)
+    return Graph(connections, _features(data.x, normalise_rows, torch.device(device)))
+
+
+def _features(x: Tensor, normalise_rows: bool, device: torch.device) -> Features:
+    if x.layout == torch.strided:
+        dense = x.to(device, torch.float32)
+        return dense / _nonzero(dense.sum(1, keepdim=True)) if normalise_rows else dense
+    row = torch.repeat_interleave(torch.arange(len(x)), x.crow_indices().cpu().diff())
+    order = torch.argsort(row * x.shape[1] + x.col_indices().cpu())
+    pattern = Pattern(x.crow_indices().to(device), x.col_indices().cpu()[order].to(device), x.shape[1])
+    values = x.values().cpu()[order].to(device, torch.float32)
+    if normalise_rows:
+        total = torch.zeros(pattern.rows, device=device).index_add_(0, pattern.row, values)
+        values = values / _nonzero(total)[pattern.row]
+    return SparseFeatures(pattern, values)
+
+
+def _nonzero(total: Tensor) -> Tensor:
+    """A divisor: rows that sum to zero, or less, are left as they are."""
+    return torch.where(total > 0, total, 1.0)

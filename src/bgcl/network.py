@@ -1,0 +1,58 @@
+"""The whole model as one module: the encoder with its projection head, and the augmentation with its drop rates."""
+
+import torch
+from torch import Tensor, nn
+
+from bgcl.augmentation import Augmentation, View
+from bgcl.encoder import Encoder, ProjectionHead, reset_parameters
+from bgcl.graph import Graph
+from bgcl.objective import contrastive_loss, weight_decay
+from bgcl.settings import Settings
+
+
+class Network(nn.Module):
+    """Two views of one encoder: `theta_w` are the parameters of encoder and head, `theta_a` those of the rates."""
+
+    def __init__(self, width_in: int, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.encoder = Encoder(
+            (width_in, *settings.widths),
+            activation=settings.activation,
+            normalise_after=settings.normalise == "after",
+        )
+        self.head = ProjectionHead(settings.widths[-1])
+        self.augmentation = Augmentation(
+            settings.masks(),
+            len(settings.widths),
+            temperature=settings.temperature,
+            draw=settings.rate_draw,
+            start=settings.rate_start,
+            prior=settings.beta_prior(),
+        )
+
+    def reset_parameters(self, generator: torch.Generator) -> None:
+        reset_parameters(self.encoder, self.head, generator)
+
+    def encode(self, view: View, graph: Graph, generator: torch.Generator, *, hard: bool = False) -> Tensor:
+        """One draw of the embeddings from a view's posterior, `(N, d)`."""
+        masks = self.augmentation.draw(view, graph, self.encoder.inputs(graph), generator, hard=hard)
+        embeddings: Tensor = self.encoder(graph, masks)
+        return embeddings
+
+    def views(self, graph: Graph, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """A draw of the embeddings from each view's posterior."""
+        return self.encode("o", graph, generator), self.encode("t", graph, generator)
+
+    def loss(self, o: Tensor, t: Tensor) -> Tensor:
+        """`L_CNT` of the embeddings of two views."""
+        budget = self.settings.memory_budget << 20
+        return contrastive_loss(self.head(o), self.head(t), self.settings.tau, budget=budget)
+
+    def weight_decay(self) -> Tensor:
+        """`L_WD`."""
+        return self.settings.weight_decay * weight_decay(self.encoder, self.augmentation)
+
+    def kl(self) -> Tensor:
+        """The KL of the drop rates, as it is weighed against `L_CNT`."""
+        return self.settings.kl_weight * self.augmentation.kl()

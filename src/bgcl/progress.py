@@ -1,0 +1,55 @@
+"""A live line for a training under way: epoch, loss, expected drop rates, time left."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bgcl.training import Record
+
+
+def describe_rates(rates: dict[str, list[dict[str, object]]]) -> str:
+    """The expected drop rate of each view's masks, such as `o 0.52 0.31, t 0.55 0.30`."""
+    means = {view: " ".join(f"{_average(mask['mean']):.2f}" for mask in masks) for view, masks in rates.items()}
+    return ", ".join(f"{view} {mean}" for view, mean in means.items())
+
+
+def _average(rates: object) -> float:
+    rows: list[list[float]] = rates  # type: ignore[assignment]
+    flat = [rate for row in rows for rate in row]
+    return sum(flat) / len(flat)
+
+
+@contextmanager
+def live(epochs: int, start: int) -> Iterator["_Line"]:
+    """On a terminal one line that changes in place; elsewhere, in a log, about ten lines in all."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Line(epochs, None, console)
+        return
+    columns = (
+        TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("loss {task.fields[loss]}"),
+        TextColumn("drop rates {task.fields[rates]}"), TimeRemainingColumn(), TextColumn("left"),
+    )  # fmt: skip
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("", total=epochs, completed=start, loss="-", rates="-")
+        yield _Line(epochs, (bar, task), console)
+
+
+class _Line:
+    def __init__(self, epochs: int, bar: tuple[Progress, int] | None, console: Console) -> None:
+        self.epochs, self.bar, self.console = epochs, bar, console
+        self.seconds = 0.0
+
+    def __call__(self, record: Record) -> None:
+        self.seconds += record.seconds
+        rates = describe_rates(record.rates)
+        if self.bar is not None:
+            bar, task = self.bar
+            bar.update(task, completed=record.epoch, loss=f"{record.loss:.3f}", rates=rates)  # type: ignore[arg-type]
+        elif record.epoch % max(self.epochs // 10, 1) == 0 or record.epoch == self.epochs:
+            self.console.print(
+                f"epoch {record.epoch}/{self.epochs}  loss {record.loss:.3f}  drop rates {rates}  {self.seconds:.0f} s",
+                highlight=False,
+            )

