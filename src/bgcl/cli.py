@@ -126,7 +126,7 @@ def train(
     _saving(out, again)(lambda: model.fit(data, out=out, resume=resume, progress=not quiet))
     last = model.history_[-1]
     if json:
-        _print_json({"run": str(out), "epoch": last["epoch"], "loss": last["loss"], "drop_rates": model.drop_rates_})
+        print_json({"run": str(out), "epoch": last["epoch"], "loss": last["loss"], "drop_rates": model.drop_rates_})
     else:
         print(f"{out}: {last['epoch']} epochs, loss {last['loss']:.4f}")
         print_rates(model)
@@ -165,7 +165,7 @@ def embed(
         np.savez(part, **arrays)
     shapes = {name: list(array.shape) for name, array in arrays.items()}
     if json:
-        _print_json({"file": str(out), "arrays": shapes})
+        print_json({"file": str(out), "arrays": shapes})
     else:
         print(f"{out}: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items()))
 
@@ -181,7 +181,7 @@ def data_list(json: Json = False) -> None:
         for name, d in DATASETS.items()
     ]  # fmt: skip
     if json:
-        _print_json(facts)
+        print_json(facts)
         return
     from rich.console import Console
     from rich.table import Table
@@ -218,7 +218,7 @@ def data_verify(
     names = names or [name for name in DATASETS if locate(name)[0] != Place.ABSENT]
     found = [verify(name) for name in names]
     if json:
-        _print_json([{"name": v.name, "where": str(v.place), "digest": v.digest, "note": v.note} for v in found])
+        print_json([{"name": v.name, "where": str(v.place), "digest": v.digest, "note": v.note} for v in found])
     else:
         for v in found:
             print(f"{v.name}: {v.note} ({v.place}, {v.digest[:12]})")
@@ -300,7 +300,7 @@ def print_rates(model: "BGCL") -> None:
     Console().print(table)
 
 
-def _print_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     import json
 
     print(json.dumps(value, indent=2))

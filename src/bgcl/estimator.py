@@ -210,6 +210,10 @@ class BGCL:
         return network, self._prepare(data)
 
     def _prepare(self, data: Data) -> Graph:
+        try:
+            torch.empty(0, device=self.settings.device)
+        except (RuntimeError, AssertionError):
+            raise BGCLError(f"The setting 'device' is '{self.settings.device}', which is not on this machine.") from None
         return prepare(data, normalise_rows=self.settings.normalise_rows, device=self.settings.device)
 
     @staticmethod

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from bgcl.quietly import quietly
+
 
 class Pattern:
     """Where the E entries of a sparse `(rows, columns)` matrix stand, in compressed rows."""
@@ -108,8 +110,9 @@ def _product(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
 
 def _sampled_product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     """`left[row] . right[column]` for every entry, `(E,)`."""
-    where = torch.sparse_csr_tensor(
-        pattern.pointer, pattern.column, left.new_zeros(len(pattern)), (pattern.rows, pattern.columns),
+    zeros = left.new_zeros(len(pattern))
+    where = quietly(
+        torch.sparse_csr_tensor, pattern.pointer, pattern.column, zeros, (pattern.rows, pattern.columns),
         check_invariants=False,
     )  # fmt: skip
     product: Tensor = torch.sparse.sampled_addmm(where, left, right.t(), beta=0.0).values()

@@ -28,7 +28,7 @@ class Settings(BaseModel):
         "after", description="normalise the adjacency after or before masking"
     )
     temperature: float = Field(0.3, ge=0.01, le=10, description="of the concrete relaxation of the masks")
-    rate_draw: Literal["sample", "median"] = Field("sample", description="drop rate of an epoch: a draw or the median")
+    rate_draw: Literal["sample", "median"] = Field("median", description="drop rate of an epoch: a draw or the median")
     rate_start: tuple[Positive, Positive] = Field(
         (1.0, 1.0), description="a, b of the Kumaraswamy posterior at the start"
     )

@@ -1,8 +1,6 @@
 """Clean graphs as PyTorch Geometric's `Data`, and a user's own `Data` made clean."""
 
 import os
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from torch_geometric.data import Data
 from bgcl.data import npz
 from bgcl.data.clean import Graph, both_directions, clean_edges
 from bgcl.errors import BGCLError
+from bgcl.quietly import quietly
 
 SPARSE_BELOW = 1 / 3  # share of nonzero attributes under which CSR is smaller and faster than dense
 
@@ -75,7 +74,7 @@ def _checked_attributes(x: Tensor) -> Tensor:
         raise BGCLError(f"data.x must hold real numbers. Got {x.dtype} instead.")
     x = x.detach().cpu().to(torch.float32)
     if x.layout not in (torch.strided, torch.sparse_csr):
-        x = _quietly(x.to_sparse_csr)
+        x = quietly(x.to_sparse_csr)
     values = x.values() if x.layout == torch.sparse_csr else x
     if not torch.isfinite(values).all():
         raise BGCLError("data.x holds NaN or infinity. Replace them by finite numbers.")
@@ -98,16 +97,9 @@ def _fitting_layout(x: Tensor) -> Tensor:
     is_sparse = x.layout == torch.sparse_csr
     nonzero = int(torch.count_nonzero(x.values() if is_sparse else x))
     if nonzero < SPARSE_BELOW * x.numel():
-        return x if is_sparse else _quietly(x.to_sparse_csr)
+        return x if is_sparse else quietly(x.to_sparse_csr)
     return x.to_dense() if is_sparse else x
 
 
 def _csr(starts: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    return _quietly(torch.sparse_csr_tensor, starts, columns, values, size=shape, check_invariants=False)
-
-
-def _quietly(make: Callable[..., Tensor], *args: Any, **options: Any) -> Tensor:
-    """Without torch's remark, once a process, that CSR is in beta: a user can do nothing about it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
-        return make(*args, **options)
+    return quietly(torch.sparse_csr_tensor, starts, columns, values, size=shape, check_invariants=False)

@@ -1,0 +1,194 @@
+"""Speed and memory of bgcl, each as a ratio to a named alternative measured in the same run. `make bench` runs it.
+
+The two sides of a ratio take turns, so that a noisy machine troubles both alike; a figure is the median of the turns.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch.nn import functional as F
+
+import bgcl
+from bgcl.errors import BGCLError
+from bgcl.estimator import BGCL
+from bgcl.graph import prepare
+from bgcl.network import Network
+from bgcl.objective import TILE, _tiles, contrastive_loss
+from bgcl.propagation import Pattern, row_pointer, spmm
+from bgcl.training import Training
+
+THREADS = 2
+
+
+def ratio(ours: Callable[[], object], reference: Callable[[], object], turns: int = 7) -> tuple[float, float, float]:
+    """Median seconds of both, and their ratio."""
+    ours(), reference()
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(turns):
+        for side, action in enumerate((ours, reference)):
+            start = time.perf_counter()
+            action()
+            times[side].append(time.perf_counter() - start)
+    a, b = (statistics.median(side) for side in times)
+    return a, b, a / b
+
+
+def dense_loss(o: torch.Tensor, t: torch.Tensor, tau: float) -> torch.Tensor:
+    """The contrastive loss as GRACE writes it: four dense similarity matrices."""
+
+    def one_way(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        within, between = torch.exp(x @ x.t() / tau), torch.exp(x @ y.t() / tau)
+        return -torch.log(between.diag() / (within.sum(1) + between.sum(1) - within.diag()))
+
+    x, y = F.normalize(o), F.normalize(t)
+    return ((one_way(x, y) + one_way(y, x)) / 2).mean()
+
+
+def grace_epoch() -> Callable[[], None]:
+    """One plain GRACE epoch on Cora: PyG's GCNConv, dense features, dense loss, the widths of the paper."""
+    from torch_geometric.nn import GCNConv
+    from torch_geometric.utils import dropout_edge
+
+    data = bgcl.load("cora")
+    x = data.x.to_dense()
+    x = x / x.sum(1, keepdim=True).clamp(min=1)
+    layers = torch.nn.ModuleList([GCNConv(x.shape[1], 256), GCNConv(256, 128)])
+    head = torch.nn.Sequential(torch.nn.Linear(128, 128), torch.nn.ELU(), torch.nn.Linear(128, 128))
+    optimiser = torch.optim.Adam([*layers.parameters(), *head.parameters()], lr=0.0005, weight_decay=1e-5)
+
+    def view(edge_rate: float, feature_rate: float) -> torch.Tensor:
+        edges, _ = dropout_edge(data.edge_index, p=edge_rate)
+        h = x * (torch.rand(x.shape[1]) > feature_rate)
+        for layer in layers:
+            h = F.relu(layer(h, edges))
+        return head(h)
+
+    def epoch() -> None:
+        optimiser.zero_grad()
+        dense_loss(view(0.2, 0.3), view(0.4, 0.4), 0.4).backward()
+        optimiser.step()
+
+    return epoch
+
+
+def bgcl_epoch() -> Callable[[], object]:
+    """One full BGCL epoch on Cora, the preset's 8 blocks, both steps."""
+    data, settings = bgcl.load("cora"), BGCL(preset="cora").settings
+    return Training(Network(data.x.shape[1], settings), [prepare(data, normalise_rows=True)], settings).step
+
+
+def bench_epoch() -> tuple[float, float, float]:
+    return ratio(bgcl_epoch(), grace_epoch())
+
+
+def projections(nodes: int = 7650, width: int = 256) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return tuple(torch.randn(nodes, width, generator=generator).requires_grad_() for _ in range(2))
+
+
+def bench_loss_against_dense() -> tuple[float, float, float]:
+    o, t = projections()
+    return ratio(lambda: contrastive_loss(o, t, 0.7).backward(), lambda: dense_loss(o, t, 0.7).backward(), turns=3)
+
+
+def bench_loss_against_products() -> tuple[float, float, float]:
+    o, t = projections()
+    x, y = F.normalize(o.detach()), F.normalize(t.detach())
+
+    def products() -> None:
+        kept, gradients = [], (torch.zeros_like(x), torch.zeros_like(y))
+        for _, left, right, rows, columns in _tiles(x, y, TILE):
+            kept.append((left[rows] @ right[columns].t()).exp_())
+        for exp, ((product, i, j), left, right, rows, columns) in zip(kept, _tiles(x, y, TILE), strict=True):
+            gradients[0][rows].addmm_(exp, right[columns])
+            if product == 0 or i != j:
+                gradients[1][columns].addmm_(exp.t(), left[rows])
+
+    return ratio(lambda: contrastive_loss(o, t, 0.7).backward(), products, turns=3)
+
+
+def bench_propagation() -> tuple[float, float, float]:
+    nodes, entries, width = 7650, 246_000, 256
+    generator = torch.Generator().manual_seed(0)
+    row = torch.randint(nodes, (entries,), generator=generator).sort().values
+    pattern = Pattern(row_pointer(row, nodes), torch.randint(nodes, (entries,), generator=generator), nodes)
+    values = torch.rand(entries, generator=generator)
+    features = torch.randn(nodes, width, generator=generator).requires_grad_()
+    matrix = torch.sparse_csr_tensor(pattern.pointer, pattern.column, values, (nodes, nodes), check_invariants=False)
+    dense, gradient = features.detach(), torch.randn(nodes, width, generator=generator)
+    return ratio(lambda: spmm(pattern, values, features).backward(gradient), lambda: matrix @ dense, turns=21)
+
+
+def bench_help() -> tuple[float, float, float]:
+    def run(*arguments: str) -> Callable[[], object]:
+        return lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+
+    return ratio(run("-m", "bgcl", "--help"), run("-c", "import torch"), turns=5)
+
+
+def memory_of_a_step() -> None:
+    """One full-batch encoder step and augmentation step on coauthor-physics; prints the peak in bytes."""
+    data = bgcl.load("coauthor-physics")
+    BGCL(preset="coauthor-cs", batches=1, epochs=1).fit(data, progress=False)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def bench_memory() -> tuple[float, float, float]:
+    done = subprocess.run([sys.executable, __file__, "--memory"], capture_output=True, text=True)
+    if done.returncode:
+        raise BGCLError(done.stderr.strip().splitlines()[-1])
+    peak, dense = int(done.stdout) / 2**30, 12 * 34_493**2 * 4 / 2**30
+    return peak, dense, peak / dense
+
+
+BENCHES = {
+    "epoch": ("BGCL epoch on Cora, 8 blocks, both steps", "plain GRACE epoch, PyG", "s", bench_epoch, 0.9),
+    "loss": ("tiled loss, N = 7,650, d = 256", "dense loss", "s", bench_loss_against_dense, 0.35),
+    "products": ("tiled loss, the same", "its bare products and exponentials", "s", bench_loss_against_products, 1.3),
+    "propagation": ("propagation, forward and backward", "forward CSR product", "s", bench_propagation, 4.0),
+    "help": ("bgcl --help", "import torch", "s", bench_help, 0.5),
+    "memory": ("peak of a step on coauthor-physics", "dense loss's matrices", "GiB", bench_memory, None),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(BENCHES)}; by itself all")
+    parser.add_argument("--json", type=Path, help="file to write the figures to")
+    parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    torch.set_num_threads(THREADS)
+    if arguments.memory:
+        memory_of_a_step()
+        return
+    table = Table("what", "against", "ours", "theirs", "ratio", "target", box=None, pad_edge=False)
+    figures = {}
+    for name in arguments.names or BENCHES:
+        what, against, unit, bench, target = BENCHES[name]
+        try:
+            ours, theirs, quotient = bench()
+        except BGCLError as error:
+            table.add_row(what, against, str(error))
+            continue
+        figures[name] = {"ours": ours, "theirs": theirs, "ratio": quotient, "unit": unit}
+        bound = "ours at most 6 GiB" if target is None else f"at most {target:g}"
+        table.add_row(what, against, f"{ours:.3g} {unit}", f"{theirs:.3g} {unit}", f"{quotient:.2f}", bound)
+    Console(width=140).print(table)
+    if arguments.json:
+        arguments.json.write_text(
+            json.dumps({"threads": THREADS, "torch": torch.__version__, **figures}, indent=2) + "\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
