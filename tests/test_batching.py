@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from small import dense_connections, dense_features, make_graph, random_adjacency, random_graph
 
 from bgcl.batching import clusters, induced
 from bgcl.errors import BGCLError
 from bgcl.graph import Graph, SparseFeatures
+from small import dense_connections, dense_features, make_graph, random_adjacency, random_graph
 
 
 def numbered_graph(nodes: int, *, sparse: bool, density: float = 0.15) -> Graph:

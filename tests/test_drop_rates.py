@@ -7,7 +7,6 @@ import pytest
 import torch
 from scipy import stats
 from scipy.special import betaln
-from small import seeded
 from torch import Tensor
 from torch.autograd import gradcheck
 
@@ -20,7 +19,7 @@ from bgcl.drop_rates import (
     kumaraswamy_logit,
     log1mexp,
 )
-
+from small import seeded
 
 pytestmark = pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad")
 

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from small import random_encoder, random_graph, seeded
 
 from bgcl.embeddings import astd, draws, moments
 from bgcl.network import Network
 from bgcl.settings import make_settings
+from small import random_encoder, random_graph, seeded
 
 
 def network_dropping(sentence: str) -> Network:

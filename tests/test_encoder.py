@@ -5,6 +5,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
+from torch_geometric.nn import GCNConv
+
+from bgcl.augmentation import LayerMask
+from bgcl.encoder import Encoder, ProjectionHead, cheaper_order, reset_parameters
+from bgcl.graph import Graph
+from bgcl.network import Network
+from bgcl.settings import make_settings
 from small import (
     dense_connections,
     dense_features,
@@ -19,14 +27,6 @@ from small import (
     random_graph,
     seeded,
 )
-from torch import Tensor
-from torch_geometric.nn import GCNConv
-
-from bgcl.augmentation import LayerMask
-from bgcl.encoder import Encoder, ProjectionHead, cheaper_order, reset_parameters
-from bgcl.graph import Graph
-from bgcl.network import Network
-from bgcl.settings import make_settings
 
 ORDERS = ["propagate", "transform"]
 

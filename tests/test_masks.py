@@ -6,6 +6,15 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from torch import Tensor
+
+from bgcl.augmentation import Augmentation, LayerMask
+from bgcl.encoder import Encoder, MaskedConvolution
+from bgcl.graph import Graph
+from bgcl.masks import bernoulli, concrete
+from bgcl.network import Network
+from bgcl.sentences import parse_mask
+from bgcl.settings import make_settings
 from small import (
     dense_connections,
     dense_features,
@@ -20,15 +29,6 @@ from small import (
     random_graph,
     seeded,
 )
-from torch import Tensor
-
-from bgcl.augmentation import Augmentation, LayerMask
-from bgcl.encoder import Encoder, MaskedConvolution
-from bgcl.graph import Graph
-from bgcl.masks import bernoulli, concrete
-from bgcl.network import Network
-from bgcl.sentences import parse_mask
-from bgcl.settings import make_settings
 
 LEARNED = ["connections in 3 blocks", "edges", "nodes", "subgraph", "features", "entries"]
 
@@ -416,6 +416,16 @@ def test_each_layer_and_block_is_dropped_at_its_own_rate() -> None:
     masks = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=True)
     kept = torch.stack([mask.connections.mean(0) for mask in masks])
     assert ((kept - (1 - rates)).abs() < 4 * (0.25 / len(graph.connections)) ** 0.5).all()
+
+
+@pytest.mark.parametrize(("rate_draw", "spread"), [("sample", 12**-0.5), ("median", 0.0)])
+def test_the_rate_is_drawn_from_its_posterior_each_time_or_is_its_median(rate_draw: str, spread: float) -> None:
+    graph, encoder = random_graph(40, double=False), random_encoder((5, 4), double=False)
+    augmentation = Augmentation([parse_mask("connections")], 1, draw=rate_draw)  # pi is uniform on (0, 1) at the start
+    inputs, generator = encoder.inputs(graph), seeded(0)
+    shares = [augmentation.draw("o", graph, inputs, generator, hard=True)[0].connections.mean() for _ in range(200)]
+    assert np.mean(shares) == pytest.approx(0.5, abs=0.06)
+    assert np.std(shares) == pytest.approx(spread, abs=0.03)
 
 
 def test_the_two_views_have_rates_of_their_own() -> None:

@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import random_encoder, random_graph, seeded
 from torch import Tensor
 
 from bgcl.augmentation import Augmentation
@@ -15,6 +14,7 @@ from bgcl.network import Network
 from bgcl.objective import contrastive_loss, weight_decay
 from bgcl.sentences import parse_mask
 from bgcl.settings import make_settings
+from small import random_encoder, random_graph, seeded
 
 BUDGETS = [0, 100, 1000, 1 << 30]
 
@@ -38,8 +38,9 @@ def dense_loss(o: Tensor, t: Tensor, tau: float) -> Tensor:
     """The same in four dense matrices, for autograd to differentiate."""
     x, y = o / o.norm(dim=1, keepdim=True), t / t.norm(dim=1, keepdim=True)
     between, within_o, within_t = (x @ y.t() / tau).exp(), (x @ x.t() / tau).exp(), (y @ y.t() / tau).exp()
-    D_o = between.sum(1) + within_o.sum(1) - within_o.diagonal()
-    D_t = between.sum(0) + within_t.sum(1) - within_t.diagonal()
+    itself = torch.eye(len(o), dtype=torch.bool)
+    D_o = between.sum(1) + within_o.masked_fill(itself, 0).sum(1)
+    D_t = between.sum(0) + within_t.masked_fill(itself, 0).sum(1)
     positive = between.diagonal()
     return -((positive / D_o).log() + (positive / D_t).log()).mean() / 2
 

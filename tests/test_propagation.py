@@ -5,11 +5,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import dense_connections, dense_normalise, on_connections, on_matrix, random_graph
 from torch import Tensor
 from torch.autograd import gradcheck
 
 from bgcl.propagation import Pattern, block_gather, block_propagate, normalise, row_pointer, row_sum, spmm
+from small import dense_connections, dense_normalise, on_connections, on_matrix, random_graph
 
 
 def pattern_of(matrix: np.ndarray) -> Pattern:

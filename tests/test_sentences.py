@@ -8,13 +8,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small import dense_connections, on_matrix, random_encoder, random_graph, seeded
 
 from bgcl.augmentation import Augmentation
 from bgcl.errors import BGCLError
 from bgcl.graph import Graph
 from bgcl.masks import LayerInput, Mask
 from bgcl.sentences import check_mask, parse_mask
+from small import dense_connections, on_matrix, random_encoder, random_graph, seeded
 
 KINDS = ["connections", "edges", "nodes", "subgraph", "features", "entries"]
 RATES = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 1e-5]), st.floats(0, 1).map(abs))

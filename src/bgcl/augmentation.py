@@ -77,7 +77,7 @@ class Augmentation(nn.Module):
 
     def kl(self) -> Tensor:
         """`KL(q(Z, Pi) || p(Z, Pi))`: that of the rates alone, since masks given their rate have the prior's law."""
-        return torch.stack([rate.kl() for view in VIEWS for _, rate in self.of(view)]).sum()
+        return sum((rate.kl() for view in VIEWS for _, rate in self.of(view)), torch.zeros(()))
 
     def kept(self, layer: int) -> Tensor:
         """The expected share `1 - pi` of a layer's connections that is kept, averaged over the views."""

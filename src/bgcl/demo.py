@@ -37,7 +37,7 @@ def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) 
         "pictures": {name: str(path) for name, path in pictures.items()},
     }
     if json:
-        from bgcl.cli import print_json
+        from bgcl.cli.common import print_json
 
         print_json(result)
         return
@@ -68,7 +68,7 @@ def classify(draws: Tensor, labels: Tensor, seed: int) -> tuple[list[float], Ten
 
 
 def _print(console: Console, result: dict[str, Any], model: BGCL, certainty: Tensor) -> None:
-    from bgcl.cli import print_rates
+    from bgcl.cli.common import print_rates
 
     table = Table(box=None, pad_edge=False, show_header=False)
     accuracy = result["accuracy"]

@@ -1,12 +1,12 @@
 """The posterior over embeddings: draws from Q(H), their mean and deviation, and ASTD."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from bgcl.augmentation import VIEWS, View
+from bgcl.augmentation import VIEWS
 from bgcl.graph import Graph
 from bgcl.network import Network
 
@@ -14,9 +14,9 @@ from bgcl.network import Network
 def draws(network: Network, graph: Graph, samples: int, generator: torch.Generator, *, hard: bool) -> Iterator[Tensor]:
     """`samples` draws of the embeddings, each `(N, d)`, from the two views' posteriors in turn."""
     for i in range(samples):
-        view: View = VIEWS[i % 2]
         with torch.no_grad():
-            yield network.encode(view, graph, generator, hard=hard)
+            draw = network.encode(VIEWS[i % 2], graph, generator, hard=hard)
+        yield draw
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,32 @@ class Moments:
         return self.deviation.mean(-1)
 
 
-def moments(stream: Iterator[Tensor]) -> Moments:
-    """Mean and deviation of a stream of draws, without holding them (Welford, 1962)."""
-    count, mean, squares = 0, torch.zeros(()), torch.zeros(())
+class RunningMoments:
+    """Mean and deviation of draws as they come, without holding them (Welford, 1962)."""
+
+    def __init__(self) -> None:
+        self.count, self._mean, self._squares = 0, torch.zeros(()), torch.zeros(())
+
+    def add(self, draw: Tensor) -> Tensor:
+        """Take one more draw, and hand it on."""
+        self.count += 1
+        difference = draw - self._mean
+        self._mean = self._mean + difference / self.count
+        self._squares = self._squares + difference * (draw - self._mean)
+        return draw
+
+    def moments(self) -> Moments:
+        return Moments(self._mean, (self._squares / max(self.count - 1, 1)).sqrt(), self.count)
+
+
+def moments(stream: Iterable[Tensor]) -> Moments:
+    """Mean and deviation of a stream of draws."""
+    running = RunningMoments()
     for draw in stream:
-        count += 1
-        difference = draw - mean
-        mean = mean + difference / count
-        squares = squares + difference * (draw - mean)
-    return Moments(mean, (squares / max(count - 1, 1)).sqrt(), count)
+        running.add(draw)
+    return running.moments()
 
 
 def astd(sampled: Tensor) -> Tensor:
-    """ASTD of draws `(S, N, d)` that are at hand, `(N,)`."""
-    return sampled.std(0).mean(-1)
+    """ASTD of draws `(S, N, d)` that are at hand, `(N,)`; 0 for a single one."""
+    return sampled.std(0, correction=min(1, len(sampled) - 1)).mean(-1)

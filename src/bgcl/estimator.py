@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from bgcl import runs
 from bgcl.batching import clusters
 from bgcl.data import check_graph
+from bgcl.disagreement import contrastive_log_likelihood, disagreement
 from bgcl.embeddings import Moments, draws, moments
 from bgcl.errors import BGCLError
 from bgcl.graph import Graph, prepare
@@ -150,6 +151,15 @@ class BGCL:
             raise BGCLError(f"A deviation needs 2 samples or more. Got {samples} instead.")
         return moments(self.draws(data, samples, hard=hard, seed=seed))
 
+    def disagreement(self, data: Data, samples: int = 100, *, seed: int | None = None) -> Any:
+        """Contrastive model disagreement of each node, `(N,)`: an uncertainty that needs no labels."""
+        if samples < 4:
+            raise BGCLError(f"A disagreement needs 4 samples or more, two pairs. Got {samples} instead.")
+        network, tau = self._fitted(), self.settings.tau
+        stream = (network.head(draw) for draw in self.draws(data, samples - samples % 2, seed=seed))
+        with torch.no_grad():
+            return disagreement(contrastive_log_likelihood(o, t, tau) for o, t in zip(stream, stream, strict=True))
+
     def embed(self, data: Data) -> Tensor:
         """The deterministic embeddings, without masks, `(N, d)`: the non-Bayesian setting."""
         network, graph = self._ready(data)
@@ -213,8 +223,15 @@ class BGCL:
         try:
             torch.empty(0, device=self.settings.device)
         except (RuntimeError, AssertionError):
-            raise BGCLError(f"The setting 'device' is '{self.settings.device}', which is not on this machine.") from None
+            raise BGCLError(
+                f"The setting 'device' is '{self.settings.device}', which is not on this machine."
+            ) from None
         return prepare(data, normalise_rows=self.settings.normalise_rows, device=self.settings.device)
+
+    def check_trained_on(self, data: Data) -> None:
+        """Refuse a graph that is not the one this model was trained on."""
+        self._fitted()
+        self._check_fits(self.graph_, runs.GraphFacts.of(check_graph(data)))
 
     @staticmethod
     def _check_fits(trained: runs.GraphFacts, given: runs.GraphFacts) -> None:

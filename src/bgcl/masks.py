@@ -82,7 +82,7 @@ class Mask:
             words.append(f"per {self.per}")
         if self.rate is not None:
             o, t = self.rate
-            words.append(f"at {o:g}" if o == t else f"at {o:g}/{t:g}")
+            words.append(f"at {o!r}" if o == t else f"at {o!r}/{t!r}")
         return " ".join(words)
 
 

@@ -1,12 +1,15 @@
 """A live line for a training under way: epoch, loss, expected drop rates, time left."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn, track
 
 from bgcl.training import Record
+
+T = TypeVar("T")
 
 
 def describe_rates(rates: dict[str, list[dict[str, object]]]) -> str:
@@ -35,6 +38,12 @@ def live(epochs: int, start: int) -> Iterator["_Line"]:
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=epochs, completed=start, loss="-", rates="-")
         yield _Line(epochs, (bar, task), console)
+
+
+def counted(stream: Iterable[T], total: int, what: str) -> Iterator[T]:
+    """Hand a stream on, with a bar on a terminal that shows how far it is."""
+    console = Console(stderr=True)
+    yield from track(stream, what, total, console=console, transient=True, disable=not console.is_terminal)
 
 
 class _Line:

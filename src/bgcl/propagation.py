@@ -153,7 +153,8 @@ def normalise(pattern: Pattern, values: Tensor) -> Tensor:
 
 
 def _inverse_root(degree: Tensor) -> Tensor:
-    return torch.where(degree > 0, degree, torch.inf).rsqrt()
+    # A degree this small is a node that has lost all its connections; below it the gradient of the root overflows.
+    return degree.clamp(min=1e-12).rsqrt()
 
 
 def block_propagate(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:

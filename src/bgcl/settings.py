@@ -55,6 +55,8 @@ class Settings(BaseModel):
     def _sentences(cls, drop: Any) -> Any:
         if isinstance(drop, str | Mask):
             drop = (drop,)
+        if not isinstance(drop, list | tuple):
+            return drop
         return tuple(str(check_mask(mask)) if isinstance(mask, Mask) else mask for mask in drop)
 
     @model_validator(mode="after")

@@ -1,0 +1,113 @@
+"""What the commands share: options, opening graphs and runs, printing results."""
+
+import json as json_
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bgcl.errors import BGCLError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from bgcl.estimator import BGCL
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results alone, no progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, as 'bgcl train' makes it.")]
+GraphOf = Annotated[str | None, typer.Option("--graph", help="The graph, if not the one that the run names.")]
+Samples = Annotated[int, typer.Option(help="Number of draws from the posterior.")]
+DrawSeed = Annotated[int | None, typer.Option("--seed", help="Of the draws; by itself the run's.")]
+GRAPH = "A data set's name (see 'bgcl data list') or a .npz file."
+
+
+def load_graph(graph: str, quiet: bool) -> "Data":
+    """A graph by name or file, which remembers what it was called."""
+    from bgcl.data import load
+
+    data = load(graph, quiet=quiet)
+    if "name" not in data:
+        data.name = str(Path(graph).resolve())
+    return data
+
+
+def open_run(run: Path, graph: str | None, quiet: bool) -> tuple["BGCL", "Data"]:
+    """A run's model and its graph. A graph that is named again must be the one that the run was trained on."""
+    from bgcl.estimator import BGCL
+
+    model = BGCL.load(run)
+    if not (graph or model.graph_.name):
+        raise BGCLError(f"{run} does not say which graph it was trained on. Name it with --graph.")
+    data = load_graph(graph or model.graph_.name, quiet)
+    model.check_trained_on(data)
+    return model, data
+
+
+def print_table(rows: list[dict[str, Any]]) -> None:
+    """Rows of equal keys as a plain table; numbers to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name, value in rows[0].items():
+        table.add_column(name, justify="left" if isinstance(value, str) else "right")
+    for row in rows:
+        table.add_row(*(_text(value) for value in row.values()))
+    Console().print(table)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def print_rates(model: "BGCL") -> None:
+    """The posterior of each drop rate, as a table."""
+    rows = []
+    for view, masks in model.drop_rates_.items():
+        for mask in masks:
+            for i, layer in enumerate(mask["mean"]):
+                for j, rate in enumerate(layer):
+                    row = {"view": view, "drops": mask["mask"]}
+                    row["layer"] = str(i + 1) if len(mask["mean"]) > 1 else ""
+                    row["block"] = str(j + 1) if len(layer) > 1 else ""
+                    spread = mask["deviation"][i][j] if "a" in mask else "fixed"
+                    rows.append({**row, "rate": rate, "deviation": spread})
+    print_table(rows)
+
+
+def print_json(value: Any) -> None:
+    print(json_.dumps(value, indent=2))
+
+
+def parse_setting(pair: str) -> tuple[str, Any]:
+    """`NAME=VALUE`, the value written as in TOML; what is not TOML is a string."""
+    import tomllib
+
+    name, equals, value = pair.partition("=")
+    if not equals:
+        raise BGCLError(f"Cannot read --set '{pair}': write NAME=VALUE, such as tau=0.5.")
+    try:
+        return name, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name, value
+
+
+def saving(out: Path, again: str) -> Callable[[Callable[[], Any]], None]:
+    """Run something that can be interrupted; then say what was kept and how to go on."""
+
+    def run(action: Callable[[], Any]) -> None:
+        try:
+            action()
+        except KeyboardInterrupt:
+            from bgcl import runs
+
+            if not (out / runs.TENSORS).is_file():
+                raise
+            epoch = int(runs.read(out).training["epoch"])
+            raise KeyboardInterrupt(f"{out} holds epoch {epoch}. Go on with: {again}") from None
+
+    return run

@@ -1,0 +1,55 @@
+"""`bgcl data`: list, get and verify data sets."""
+
+from typing import Annotated
+
+import typer
+
+from bgcl.cli.common import Json, Quiet, print_json, print_table
+
+app = typer.Typer(help="List, get and verify data sets.", no_args_is_help=True)
+
+
+@app.command("list")
+def data_list(json: Json = False) -> None:
+    """List the data sets, and where each of them is."""
+    from bgcl.data import DATASETS, locate
+
+    facts = [
+        {"name": name, "nodes": d.nodes, "edges": d.edges, "attributes": d.features, "classes": d.classes,
+         "where": str(locate(name)[0])}
+        for name, d in DATASETS.items()
+    ]  # fmt: skip
+    if json:
+        print_json(facts)
+        return
+    print_table(facts)
+
+
+@app.command("get")
+def data_get(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of data sets.")], quiet: Quiet = False
+) -> None:
+    """Get data sets and put them into the cache."""
+    from bgcl.data import get
+
+    for name in names:
+        print(f"{name}: {get(name, quiet=quiet)}")
+
+
+@app.command("verify")
+def data_verify(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="By itself, all that are here.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compare the data sets that are on this machine with their checksums."""
+    from bgcl.data import DATASETS, Place, locate, verify
+
+    names = names or [name for name in DATASETS if locate(name)[0] != Place.ABSENT]
+    found = [verify(name) for name in names]
+    if json:
+        print_json([{"name": v.name, "where": str(v.place), "digest": v.digest, "note": v.note} for v in found])
+    else:
+        for v in found:
+            print(f"{v.name}: {v.note} ({v.place}, {v.digest[:12]})")

@@ -1,0 +1,230 @@
+"""`bgcl embed`, `evaluate`, `predict` and `rank`: what a trained model says of its nodes, and how sure it is."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bgcl.cli.common import DrawSeed, GraphOf, Json, Quiet, RunFolder, Samples, open_run, print_json, print_table
+from bgcl.errors import BGCLError, nearest
+
+if TYPE_CHECKING:
+    from bgcl.prediction import Prediction
+
+TABLE = "File to write, ending in .csv, .parquet or .json."
+
+
+def embed(
+    run: RunFolder,
+    out: Annotated[Path, typer.Option(help="File to write, ending in .npz, .csv, .parquet or .json.")],
+    samples: Samples = 100,
+    draws: Annotated[bool, typer.Option(help="Whether a .npz has every draw, or mean and deviation alone.")] = True,
+    hard: Annotated[bool, typer.Option("--hard", help="Bernoulli masks instead of relaxed ones.")] = False,
+    seed: DrawSeed = None,
+    graph: GraphOf = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Draw embeddings: mean, deviation and ASTD of each node; in a .npz also the draws and the fixed embedding."""
+    from bgcl.tables import check_ending
+
+    if out.suffix != ".npz":
+        check_ending(out)
+    import numpy as np
+
+    from bgcl.embeddings import RunningMoments
+    from bgcl.files import whole
+    from bgcl.tables import write_table
+
+    model, data = open_run(run, graph, quiet)
+    if samples < 2:
+        raise BGCLError(f"A deviation needs 2 samples or more. Got {samples} instead.")
+    running = RunningMoments()
+    keep = draws and out.suffix == ".npz"
+    drawn = []
+    for draw in model.draws(data, samples, hard=hard, seed=seed):
+        running.add(draw)
+        if keep:
+            drawn.append(draw.cpu().numpy())
+    found = running.moments()
+    parts = {"mean": found.mean, "deviation": found.deviation, "astd": found.astd}
+    arrays = {name: tensor.cpu().numpy() for name, tensor in parts.items()}
+    if out.suffix == ".npz":
+        arrays |= {"fixed": model.embed(data).numpy()} | ({"draws": np.stack(drawn)} if keep else {})
+        with whole(out) as part:
+            np.savez(part, **arrays)
+    else:
+        columns = {"node": np.arange(len(arrays["astd"])), "astd": arrays["astd"]}
+        for name in ("mean", "deviation"):
+            columns |= {f"{name}_{i}": column for i, column in enumerate(arrays[name].T)}
+        write_table(out, columns)
+    shapes = {name: list(array.shape) for name, array in arrays.items()}
+    if json:
+        print_json({"file": str(out), "arrays": shapes})
+    else:
+        print(f"{out}: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items()))
+
+
+def evaluate(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Runs; several that differ by their seed.")],
+    protocol: Annotated[
+        str | None, typer.Option(help="grace, bgrl, public or wikics; by itself the one that suits the data set.")
+    ] = None,
+    splits: Annotated[int | None, typer.Option(help="Number of splits, instead of the protocol's.")] = None,
+    samples: Samples = 100,
+    appendix: Annotated[
+        bool, typer.Option("--appendix", help="The paper's procedure for PAvPU: 500 draws, 49 sets of 10 predict.")
+    ] = False,
+    plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to save pictures in.")] = None,
+    seed: DrawSeed = None,
+    graph: GraphOf = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Accuracy, calibration, PAvPU and the finding of errors, over the splits of a protocol."""
+    from bgcl import protocols
+    from bgcl.evaluation import APPENDIX, evaluate_model, summary
+
+    how = APPENDIX if appendix else {"samples": samples}
+    results = []
+    for run in runs:
+        model, data = open_run(run, graph, quiet)
+        chosen = protocol or protocols.suited_to(data)
+        results.append(evaluate_model(model, data, chosen, splits, seed=seed, progress=not quiet and not json, **how))
+    scores = summary(results)
+    facts = {"runs": [str(run) for run in runs], "protocol": chosen, "splits": len(results[0]), **how}
+    if plots is not None:
+        from bgcl.uncertainty_pictures import save_evaluation
+
+        facts["plots"] = [str(path) for path in save_evaluation([r for run in results for r in run], plots)]
+    if json:
+        print_json({**facts, "scores": scores})
+        return
+    print(f"{len(runs)} run(s), {len(results[0])} splits of the protocol {chosen}")
+    print_table(_score_rows(scores, several=len(runs) > 1))
+    print()
+    print_table(_measure_rows(scores))
+    for path in facts.get("plots", []):
+        print(path)
+
+
+def _score_rows(scores: dict[str, dict[str, float]], several: bool) -> list[dict[str, Any]]:
+    """Accuracy and calibration with their spreads."""
+    rows = []
+    for name, score in scores.items():
+        if ":" not in name:
+            row = {"score": name, "mean": score["mean"], "over splits": score["over_splits"]}
+            rows.append(row | ({"over seeds": score["over_seeds"]} if several else {}))
+    return rows
+
+
+def _measure_rows(scores: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
+    """How well each measure of uncertainty tells wrong from right; the recommended one is marked."""
+    from bgcl.uncertainty import MEASURES, RECOMMENDED
+
+    heads = {"auroc": "AUROC of errors", "aupr": "AUPR of errors", "aurc": "risk-coverage", "pavpu": "PAvPU"}
+    return [
+        {"uncertainty": name.replace("_", " ") + (" *" if name == RECOMMENDED else "")}
+        | {text: scores[f"{score}:{name}"]["mean"] for score, text in heads.items()}
+        for name in MEASURES
+    ]
+
+
+def predict(
+    run: RunFolder,
+    out: Annotated[Path, typer.Option(help=TABLE)],
+    samples: Samples = 100,
+    seed: DrawSeed = None,
+    graph: GraphOf = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Class, probability and uncertainty of every node, each by a head that has not seen the node's own label."""
+    from bgcl.prediction import predict_nodes
+    from bgcl.tables import check_ending, write_table
+
+    check_ending(out)
+    model, data = open_run(run, graph, quiet)
+    prediction = predict_nodes(model, data, samples=samples, seed=seed)
+    columns = prediction.columns()
+    write_table(out, columns)
+    labelled = prediction.label >= 0
+    facts = {
+        "file": str(out), "nodes": len(prediction.label), "labelled": int(labelled.sum()),
+        "agree_with_label": int((prediction.predicted == prediction.label)[labelled].sum()), "columns": list(columns),
+    }  # fmt: skip
+    if json:
+        print_json(facts)
+    else:
+        print(
+            f"{out}: {facts['nodes']:,} nodes, {facts['labelled']:,} labelled, of which the prediction agrees with "
+            f"{facts['agree_with_label']:,}"
+        )
+
+
+def rank(
+    run: RunFolder,
+    by: Annotated[str | None, typer.Option(help="A measure of uncertainty; by itself the recommended one.")] = None,
+    top: Annotated[int, typer.Option(help="How many nodes.")] = 20,
+    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Only nodes without a label.")] = False,
+    diverse: Annotated[bool, typer.Option("--diverse", help="Nodes that are not all alike: a batch to label.")] = False,
+    out: Annotated[Path | None, typer.Option(help=TABLE)] = None,
+    samples: Samples = 100,
+    seed: DrawSeed = None,
+    graph: GraphOf = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """The nodes to review or to label next, the most uncertain first; astd and disagreement need no labels."""
+    import numpy as np
+
+    from bgcl.acquisition import acquire
+    from bgcl.acquisition import rank as order_of
+    from bgcl.tables import check_ending, write_table
+    from bgcl.uncertainty import MEASURES, RECOMMENDED
+
+    label_free = ("astd", "disagreement")
+    measure = (by or RECOMMENDED).replace("-", "_")
+    if measure not in (*MEASURES, *label_free):
+        raise BGCLError(f"Unknown measure '{by}'. {nearest(measure, (*MEASURES, *label_free))}")
+    if out is not None:
+        check_ending(out)
+    model, data = open_run(run, graph, quiet)
+    columns: dict[str, Any]
+    if measure == "disagreement":
+        columns = {"disagreement": model.disagreement(data, samples, seed=seed)}
+    elif measure == "astd":
+        columns = {"astd": model.moments(data, samples, seed=seed).astd.cpu().numpy()}
+    else:
+        columns = _columns_of(model, data, samples, seed)
+    among = None
+    if unlabelled:
+        if data.y is None or not (np.asarray(data.y) < 0).any():
+            raise BGCLError("Every node has a label, or none has: --unlabelled has nothing to choose from.")
+        among = np.flatnonzero(np.asarray(data.y) < 0)
+    if not 1 <= top <= (data.num_nodes if among is None else len(among)):
+        raise BGCLError(f"--top must be between 1 and the number of nodes to choose from. Got {top} instead.")
+    values = np.asarray(columns[measure])
+    if diverse:
+        nodes = acquire(values, model.embed(data).numpy(), top, among=among)
+    else:
+        nodes = order_of(values, among)[:top]
+    table = {"rank": np.arange(1, top + 1), "node": nodes}
+    shown = [name for name in ("label", "predicted", "probability") if name in columns]
+    table |= {name: np.asarray(columns[name])[nodes] for name in [*shown, measure]}
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*(c.tolist() for c in table.values()), strict=True)]
+    if out is not None:
+        write_table(out, table)
+    if json:
+        print_json(rows)
+    elif out is None:
+        print_table(rows)
+    else:
+        print(f"{out}: {top} nodes by {measure.replace('_', ' ')}")
+
+
+def _columns_of(model: Any, data: Any, samples: int, seed: int | None) -> "dict[str, Any]":
+    from bgcl.prediction import predict_nodes
+
+    prediction: Prediction = predict_nodes(model, data, samples=samples, seed=seed)
+    return prediction.columns()

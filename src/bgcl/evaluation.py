@@ -1,0 +1,165 @@
+"""Train mixture heads on the splits of a protocol and measure accuracy, calibration and the quality of uncertainty.
+
+The first draws train the heads, the others predict, in sets of `set_size` that each make one prediction. The paper's
+appendix is 500 draws, `training_draws=10, set_size=10`: a classifier on 10, and 49 predictions from 49 sets of 10.
+All heads see each draw as it comes, so that no `(S, N, C)` array and no more than the training draws are ever held.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from bgcl.errors import BGCLError
+from bgcl.mixture import MixtureClassifier
+from bgcl.protocols import Split, labels_of, splits
+from bgcl.quality import (
+    PAvPU,
+    Reliability,
+    brier,
+    error_aupr,
+    error_auroc,
+    negative_log_likelihood,
+    pavpu,
+    reliability,
+    risk_coverage,
+)
+from bgcl.uncertainty import Accumulator, Uncertainty
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from bgcl.estimator import BGCL
+
+Array = npt.NDArray[Any]
+
+APPENDIX = {"samples": 500, "training_draws": 10, "set_size": 10}
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """What one split of one run showed, on its test nodes."""
+
+    test: Array
+    label: Array
+    uncertainty: Uncertainty
+    C: float
+
+    @property
+    def correct(self) -> Array:
+        return np.asarray(self.uncertainty.probability.argmax(1) == self.label)
+
+    def reliability(self) -> Reliability:
+        return reliability(self.uncertainty.probability, self.label)
+
+    def pavpu(self, measure: str) -> PAvPU:
+        return pavpu(self.correct, getattr(self.uncertainty, measure))
+
+    def scores(self) -> dict[str, float]:
+        """Every figure of merit by name; those of a measure of uncertainty as `score:measure`."""
+        probability = self.uncertainty.probability
+        scores = {
+            "accuracy": float(self.correct.mean()),
+            "ece": self.reliability().ece,
+            "nll": negative_log_likelihood(probability, self.label),
+            "brier": brier(probability, self.label),
+        }
+        for name, measure in self.uncertainty.measures().items():
+            scores |= {
+                f"auroc:{name}": error_auroc(self.correct, measure),
+                f"aupr:{name}": error_aupr(self.correct, measure),
+                f"aurc:{name}": risk_coverage(self.correct, measure).area,
+                f"pavpu:{name}": self.pavpu(name).area,
+            }
+        return scores
+
+
+def evaluate(
+    draws: Iterable[Tensor | Array],
+    labels: Array,
+    chosen: Sequence[Split],
+    *,
+    training_draws: int = 10,
+    set_size: int = 1,
+    head: Callable[[], MixtureClassifier] = MixtureClassifier,
+) -> list[SplitResult]:
+    """A mixture head for each split, trained on the first draws and tested on the others; draws are `(N, d)` each."""
+    stream = (np.asarray(draw) for draw in draws)
+    first = np.stack(list(islice(stream, training_draws)))
+    if first.shape[1] != len(labels):
+        raise BGCLError(f"There are draws of {first.shape[1]} nodes, but {len(labels)} labels.")
+    heads = [head().fit(first[:, split.train], labels[split.train]) for split in chosen]
+    found = predict_all(heads, _then(stream, first), [split.test for split in chosen], set_size)
+    return [
+        SplitResult(split.test, _codes(head_, labels[split.test]), uncertainty, head_.C_)
+        for split, head_, uncertainty in zip(chosen, heads, found, strict=True)
+    ]
+
+
+def evaluate_model(
+    model: "BGCL", data: "Data", protocol: str = "grace", count: int | None = None, *, samples: int = 100,
+    training_draws: int = 10, set_size: int = 1, seed: int | None = None, progress: bool = False,
+) -> list[SplitResult]:  # fmt: skip
+    """Draw embeddings of a model and `evaluate` them on the splits of a protocol, which do not depend on the model."""
+    if samples < training_draws + set_size:
+        raise BGCLError(f"Of {samples} samples {training_draws} train the heads: too few are left to predict with.")
+    chosen, labels = splits(data, protocol, count), labels_of(data)
+    stream: Iterable[Tensor] = model.draws(data, samples, seed=seed)
+    if progress:
+        from bgcl.progress import counted
+
+        stream = counted(stream, samples, "draws")
+    return evaluate(stream, labels, chosen, training_draws=training_draws, set_size=set_size)
+
+
+def _then(stream: Iterator[Array], first: Array) -> Iterator[Array]:
+    """The rest of the draws; the first ones where there is no other, as with a fixed embedding."""
+    rest = next(stream, None)
+    if rest is None:
+        yield from first
+        return
+    yield rest
+    yield from stream
+
+
+def _codes(head: MixtureClassifier, labels: Array) -> Array:
+    return np.searchsorted(head.classes_, labels)
+
+
+def predict_all(
+    heads: Sequence[MixtureClassifier], draws: Iterator[Array], nodes: Sequence[Array], set_size: int = 1
+) -> list[Uncertainty]:
+    """What each head says of its nodes, all heads in one pass over the draws, `(N, d)` each."""
+    accumulators = [Accumulator(len(which), len(head.classes_)) for head, which in zip(heads, nodes, strict=True)]
+    for group in _sets(draws, set_size):
+        for head, which, accumulator in zip(heads, nodes, accumulators, strict=True):
+            accumulator.add(head.predict_proba(group[:, which]))
+    return [accumulator.result() for accumulator in accumulators]
+
+
+def _sets(draws: Iterator[Array], size: int) -> Iterator[Array]:
+    """Whole sets of `size` draws, `(size, N, d)`; what is left over is not used."""
+    while len(group := list(islice(draws, size))) == size:
+        yield np.stack(group)
+
+
+def summary(runs: Sequence[Sequence[SplitResult]]) -> dict[str, dict[str, float]]:
+    """Each score's mean, and its spread over splits and over training seeds apart.
+
+    `runs` are the results of one training seed each. The spread over splits is the deviation within a run, averaged
+    over the runs; that over seeds is the deviation of the runs' means. Either is NaN where there is but one.
+    """
+    scores = [[result.scores() for result in run] for run in runs]
+    table = {name: np.array([[split[name] for split in run] for run in scores]) for name in scores[0][0]}
+    return {
+        name: {
+            "mean": float(np.nanmean(values)),
+            "over_splits": float(values.std(1, ddof=1).mean()) if values.shape[1] > 1 else float("nan"),
+            "over_seeds": float(values.mean(1).std(ddof=1)) if len(values) > 1 else float("nan"),
+        }
+        for name, values in table.items()
+    }

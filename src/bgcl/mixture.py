@@ -1,0 +1,345 @@
+"""The downstream model: a mixture over draws of the embeddings, for classification and for regression.
+
+A node with draws `h_1 ... h_K` from Q(H) has the likelihood `p(y) = 1/K sum_k p(y | h_k)`. For classification
+`p(y | h)` is `softmax(h W + c)`, for regression a normal density around `h w + c`. The heads follow scikit-learn's
+conventions; draws come sample axis first, `(S, N, d)`, and a matrix `(N, d)` is one draw.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from bgcl.errors import BGCLError
+from bgcl.node_draws import NodeDraws, as_draws, check_targets
+
+Array = npt.NDArray[Any]
+Objective = Callable[[Array, float], tuple[float, Array]]  # parameters and penalty: loss and gradient
+
+PATH = (1.0, 3.0, 10.0, 30.0, 100.0)  # inverse strengths of the penalty, strongest first
+PATH_DRAWS = 4  # as many tell one strength from another as well as all would
+
+
+class _MixtureHead(BaseEstimator):  # type: ignore[misc]
+    """What both heads share: the penalty's strength by cross-validation, and the optimisers."""
+
+    C: float | Literal["cv"]
+    solver: Literal["lbfgs", "adam"]
+    max_iter: int
+    folds: int
+    normalise: bool
+    random_state: int
+
+    sharpnesses: ClassVar[tuple[float, ...]] = (1.0,)
+
+    def _fit(self, draws: Array, y: Array, folds: Iterable[tuple[Array, Array]]) -> Array:
+        """The parameters; sets `C_` and `sharpness_`."""
+        # The problems are small: a second thread costs more than it does.
+        with threadpool_limits(1):
+            centre = draws.mean((0, 1))
+            draws = draws - centre  # which only moves the intercept, and makes the problem much easier
+            self.C_, self.sharpness_ = (
+                self._best_on_path(draws, y, folds) if self.C == "cv" else (float(self.C), 1.0)
+            )  # fmt: skip
+            found = self._optimise(self._objective(draws, y), self.C_, self._start(draws, y), 1e-8)
+            return self._moved(found * self.sharpness_, centre)
+
+    def _best_on_path(self, draws: Array, y: Array, folds: Iterable[tuple[Array, Array]]) -> tuple[float, float]:
+        """The penalty's strength and the sharpness under which held-out nodes are likeliest."""
+        held_out = np.zeros((len(PATH), len(self.sharpnesses)))
+        for train, test in folds:
+            objective = self._objective(draws[:PATH_DRAWS, train], y[train])
+            parameters = self._start(draws, y)
+            for i, C in enumerate(PATH):  # the stronger penalty's solution is where the next begins
+                parameters = self._optimise(objective, C, parameters, 1e-4)
+                for j, sharpness in enumerate(self.sharpnesses):
+                    held_out[i, j] += self._log_likelihood(sharpness * parameters, draws[:, test], y[test])
+        i, j = np.unravel_index(held_out.argmax(), held_out.shape)
+        return PATH[i], self.sharpnesses[j]
+
+    def _optimise(self, objective: Objective, C: float, start: Array, tolerance: float) -> Array:
+        def penalised(parameters: Array) -> tuple[float, Array]:
+            return objective(parameters, 1 / C)
+
+        if self.solver == "adam":
+            return _adam(penalised, start, self.max_iter)
+        options = {"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "ftol": tolerance, "gtol": 1e-6}
+        found = minimize(penalised, start, jac=True, method="L-BFGS-B", options=options)
+        if found.nit >= self.max_iter or found.nfev >= 2 * self.max_iter:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in {self.max_iter} iterations at C = {C:g}. "
+                "Raise max_iter, or give a smaller C.", ConvergenceWarning, stacklevel=4,
+            )  # fmt: skip
+        return np.asarray(found.x)
+
+    def _objective(self, draws: Array, y: Array) -> Objective:
+        raise NotImplementedError
+
+    def _start(self, draws: Array, y: Array) -> Array:
+        raise NotImplementedError
+
+    def _moved(self, parameters: Array, centre: Array) -> Array:
+        """The parameters for draws as they are, from those for draws less their `centre`."""
+        raise NotImplementedError
+
+    def _log_likelihood(self, parameters: Array, draws: Array, y: Array) -> float:
+        raise NotImplementedError
+
+    def _draws(self, draws: object) -> Array:
+        check_is_fitted(self)
+        found = as_draws(draws, self.normalise, self)
+        if found.shape[2] != self.n_features_in_:
+            raise BGCLError(
+                f"X has {found.shape[2]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = tags.input_tags.three_d_array = True
+        return tags
+
+
+class MixtureClassifier(ClassifierMixin, _MixtureHead):  # type: ignore[misc]
+    """A mixture of categorical distributions, `p(y) = 1/K sum_k softmax(h_k W + c)`.
+
+    Trained by maximising `sum_n log p(y_n) - |W|^2 / 2C`; with one draw that is logistic regression. A penalty makes the
+    probabilities too timid, so `C = "cv"` chooses two numbers by the likelihood of held-out training nodes: C, and the
+    sharpness by which W and c are multiplied at the end (temperature scaling, Guo et al., 2017). With a C that is given
+    the sharpness is 1. `normalise` scales each embedding to unit length first.
+
+    >>> import numpy as np
+    >>> draws = np.random.default_rng(0).normal(size=(5, 40, 3)) + 4 * (np.arange(40) % 2)[:, None]
+    >>> head = MixtureClassifier(normalise=False).fit(draws, np.arange(40) % 2)
+    >>> head.predict_proba(draws).shape, head.predict_samples(draws).shape
+    ((40, 2), (5, 40, 2))
+    """
+
+    sharpnesses = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
+
+    def __init__(
+        self, C: float | Literal["cv"] = "cv", *, solver: Literal["lbfgs", "adam"] = "lbfgs", max_iter: int = 1000,
+        folds: int = 5, normalise: bool = True, random_state: int = 0,
+    ) -> None:  # fmt: skip
+        self.C = C
+        self.solver = solver
+        self.max_iter = max_iter
+        self.folds = folds
+        self.normalise = normalise
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls) -> Self:
+        """The paper's setting: Adam at rate 0.1 for 150 epochs, no penalty, embeddings as they are."""
+        return cls(C=float("inf"), solver="adam", max_iter=150, normalise=False)
+
+    def fit(self, draws: object, y: object) -> Self:
+        """Fit to draws `(S, N, d)` of the training nodes and their labels `(N,)`."""
+        X = as_draws(draws, self.normalise, self).astype(np.float64, copy=False)
+        labels = check_targets(y, X.shape[1], self, numeric=False)
+        self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        if len(self.classes_) < 2:
+            raise BGCLError(f"Got {len(self.classes_)} class among the training nodes: a classifier needs two or more.")
+        self.n_features_in_ = X.shape[2]
+        self.coefficients_ = self._fit(X, codes, self._folds(codes, counts))
+        return self
+
+    def _folds(self, codes: Array, counts: Array) -> Iterable[tuple[Array, Array]]:
+        if self.C != "cv":
+            return ()
+        if counts.min() < 2:
+            raise BGCLError(
+                f"Class {self.classes_[counts.argmin()]} has only one training node: choosing C by cross-validation "
+                "needs two or more. Label another node of it, or give C."
+            )
+        split = StratifiedKFold(min(self.folds, int(counts.min())), shuffle=True, random_state=self.random_state)
+        return list(split.split(codes, codes))
+
+    def _start(self, draws: Array, y: Array) -> Array:
+        return np.zeros((draws.shape[2] + 1) * len(self.classes_))
+
+    def _moved(self, parameters: Array, centre: Array) -> Array:
+        W, c = _split(parameters, len(centre), len(self.classes_))
+        return np.concatenate([W.ravel(), c - centre @ W])
+
+    def _objective(self, draws: Array, y: Array) -> Objective:
+        samples, nodes, width = draws.shape
+        flat = draws.reshape(-1, width)
+        classes, picked = len(self.classes_), (np.arange(nodes), y)
+
+        def objective(parameters: Array, penalty: float) -> tuple[float, Array]:
+            W, c = _split(parameters, width, classes)
+            log_p = _log_softmax(flat @ W + c).reshape(samples, nodes, classes)
+            of_label = log_p[:, *picked]  # (S, N): log p(y_n | h_k)
+            log_mixture = _log_sum_exp(of_label)
+            # A draw's share of its node's likelihood is its weight in the gradient.
+            weight = np.exp(of_label - log_mixture)[..., None]  # (S, N, 1)
+            error = np.exp(log_p)
+            error[:, *picked] -= 1
+            error *= weight
+            error = error.reshape(-1, classes)
+            loss = nodes * np.log(samples) - log_mixture.sum() + penalty / 2 * np.square(W).sum()
+            return loss, np.concatenate([(flat.T @ error + penalty * W).ravel(), error.sum(0)])
+
+        return objective
+
+    def _log_likelihood(self, parameters: Array, draws: Array, y: Array) -> float:
+        W, c = _split(parameters, draws.shape[2], len(self.classes_))
+        of_label = _log_softmax(draws @ W + c)[:, np.arange(len(y)), y]
+        return float((_log_sum_exp(of_label) - np.log(len(draws))).sum())
+
+    def predict_samples(self, draws: object) -> Array:
+        """Class probabilities of every draw, `(S, N, C)`."""
+        X = self._draws(draws)
+        W, c = _split(self.coefficients_.astype(X.dtype), X.shape[2], len(self.classes_))
+        return np.exp(_log_softmax(X @ W + c))
+
+    def predict_proba(self, draws: object) -> Array:
+        """Class probabilities of the mixture, `(N, C)`."""
+        return np.asarray(self.predict_samples(draws).mean(0))
+
+    def predict(self, draws: object) -> Array:
+        """The likeliest class of each node, `(N,)`."""
+        return np.asarray(self.classes_[self.predict_proba(draws).argmax(1)])
+
+
+class MixtureRegressor(RegressorMixin, _MixtureHead):  # type: ignore[misc]
+    """A mixture of normal distributions, `p(y) = 1/K sum_k Normal(h_k w + c, s^2)`, with `s` learned.
+
+    Trained by maximising `sum_n log p(y_n) - |w|^2 / 2C` on targets scaled to unit variance.
+    """
+
+    def __init__(
+        self, C: float | Literal["cv"] = "cv", *, solver: Literal["lbfgs", "adam"] = "lbfgs", max_iter: int = 1000,
+        folds: int = 5, normalise: bool = True, random_state: int = 0,
+    ) -> None:  # fmt: skip
+        self.C = C
+        self.solver = solver
+        self.max_iter = max_iter
+        self.folds = folds
+        self.normalise = normalise
+        self.random_state = random_state
+
+    def fit(self, draws: object, y: object) -> Self:
+        """Fit to draws `(S, N, d)` of the training nodes and their targets `(N,)`."""
+        X = as_draws(draws, self.normalise, self).astype(np.float64, copy=False)
+        targets = check_targets(y, X.shape[1], self, numeric=True)
+        self.n_features_in_ = X.shape[2]
+        self.offset_, self.scale_ = float(targets.mean()), float(targets.std()) or 1.0
+        scaled = (targets - self.offset_) / self.scale_
+        folds: Iterable[tuple[Array, Array]] = ()
+        if self.C == "cv":
+            if len(targets) < 2:
+                raise BGCLError("Only one training node: choosing C by cross-validation needs two or more, or give C.")
+            split = KFold(min(self.folds, len(targets)), shuffle=True, random_state=self.random_state)
+            folds = list(split.split(scaled))
+        self.coefficients_ = self._fit(X, scaled, folds)
+        return self
+
+    @property
+    def noise_(self) -> float:
+        """The standard deviation `s` of a target around its draw's mean."""
+        return float(np.exp(self.coefficients_[-1]) * self.scale_)
+
+    def _start(self, draws: Array, y: Array) -> Array:
+        return np.zeros(draws.shape[2] + 2)
+
+    def _moved(self, parameters: Array, centre: Array) -> Array:
+        moved = parameters.copy()
+        moved[-2] -= centre @ parameters[:-2]
+        return moved
+
+    def _objective(self, draws: Array, y: Array) -> Objective:
+        samples, nodes, width = draws.shape
+
+        def objective(parameters: Array, penalty: float) -> tuple[float, Array]:
+            w, c, log_s = parameters[:width], parameters[width], parameters[width + 1]
+            standard = (y - draws @ w - c) * np.exp(-log_s)  # (S, N)
+            log_density = -0.5 * np.square(standard)
+            log_mixture = _log_sum_exp(log_density)
+            weight = np.exp(log_density - log_mixture)
+            pull = weight * standard * np.exp(-log_s)  # minus d loss / d mean
+            loss = nodes * (log_s + 0.5 * np.log(2 * np.pi) + np.log(samples)) - log_mixture.sum()
+            # A floor on s keeps a perfect fit from an infinite likelihood.
+            loss += penalty / 2 * np.square(w).sum() + 1e-6 * np.exp(-2 * log_s)
+            grad_w = -np.einsum("kn,knd->d", pull, draws) + penalty * w
+            grad_s = nodes - (weight * np.square(standard)).sum() - 2e-6 * np.exp(-2 * log_s)
+            return loss, np.concatenate([grad_w, [-pull.sum(), grad_s]])
+
+        return objective
+
+    def _log_likelihood(self, parameters: Array, draws: Array, y: Array) -> float:
+        width = draws.shape[2]
+        log_density = norm.logpdf(y, draws @ parameters[:width] + parameters[width], np.exp(parameters[width + 1]))
+        return float((_log_sum_exp(log_density) - np.log(len(draws))).sum())
+
+    def predict_samples(self, draws: object) -> Array:
+        """The mean of every draw, `(S, N)`."""
+        X = self._draws(draws)
+        means = X @ self.coefficients_[:-2] + self.coefficients_[-2]
+        return np.asarray(means * self.scale_ + self.offset_)
+
+    def predict(self, draws: object, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """The mixture's mean, `(N,)`, and with `return_std` its standard deviation."""
+        means = self.predict_samples(draws)
+        if not return_std:
+            return np.asarray(means.mean(0))
+        return means.mean(0), np.sqrt(means.var(0) + self.noise_**2)
+
+    def predict_interval(self, draws: object, level: float = 0.9) -> tuple[Array, Array]:
+        """Lower and upper bound of the central interval that holds the share `level` of the mixture's mass."""
+        if not 0 < level < 1:
+            raise BGCLError(f"The level of an interval must be between 0 and 1. Got {level} instead.")
+        means = self.predict_samples(draws)
+        return tuple(_mixture_quantile(means, self.noise_, q) for q in ((1 - level) / 2, (1 + level) / 2))  # type: ignore[return-value]
+
+
+def _mixture_quantile(means: Array, deviation: float, level: float) -> Array:
+    """The `level` quantile of `1/K sum_k Normal(mean_k, deviation^2)` for each node, by bisection."""
+    reach = 1.01 * deviation * abs(norm.ppf(level)) + 1e-12 * (1 + np.abs(means).max())
+    low, high = means.min(0) - reach, means.max(0) + reach
+    for _ in range(100):
+        middle = (low + high) / 2
+        below = norm.cdf((middle - means) / deviation).mean(0) < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray((low + high) / 2)
+
+
+def _adam(objective: Callable[[Array], tuple[float, Array]], parameters: Array, steps: int, rate: float = 0.1) -> Array:
+    first = second = np.zeros_like(parameters)
+    for step in range(1, steps + 1):
+        _, gradient = objective(parameters)
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * np.square(gradient)
+        parameters = parameters - rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+    return parameters
+
+
+def _split(parameters: Array, width: int, classes: int) -> tuple[Array, Array]:
+    return parameters[: width * classes].reshape(width, classes), parameters[width * classes :]
+
+
+def _log_softmax(logits: Array) -> Array:
+    """Over the last axis, in place. SciPy's is several times slower on small arrays."""
+    logits -= logits.max(-1, keepdims=True)
+    logits -= np.log(np.exp(logits).sum(-1, keepdims=True))
+    return logits
+
+
+def _log_sum_exp(values: Array) -> Array:
+    """Over the first axis."""
+    greatest = values.max(0)
+    return np.asarray(greatest + np.log(np.exp(values - greatest).sum(0)))
+
+
+__all__ = ["MixtureClassifier", "MixtureRegressor", "NodeDraws"]

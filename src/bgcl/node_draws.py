@@ -1,0 +1,75 @@
+"""Draws of embeddings as scikit-learn wants its data: checked, and indexed by node."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_array, column_or_1d
+
+from bgcl.errors import BGCLError
+
+Array = npt.NDArray[Any]
+
+
+class NodeDraws:
+    """Draws `(S, N, d)` that are indexed by node, so that `GridSearchCV` and the like can split them.
+
+    >>> import numpy as np
+    >>> nodes = NodeDraws(np.zeros((5, 40, 3)))
+    >>> len(nodes), nodes[[1, 2]].draws.shape
+    (40, (5, 2, 3))
+    """
+
+    def __init__(self, draws: object) -> None:
+        self.draws = np.asarray(draws)
+        if self.draws.ndim != 3:
+            raise BGCLError(f"Draws must have the shape (samples, nodes, width). Got {self.draws.shape} instead.")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        samples, nodes, width = self.draws.shape
+        return nodes, samples, width
+
+    def __len__(self) -> int:
+        return int(self.draws.shape[1])
+
+    def __getitem__(self, nodes: Any) -> "NodeDraws":
+        index = nodes[0] if isinstance(nodes, tuple) else nodes
+        return NodeDraws(self.draws[:, np.asarray(index)])
+
+
+def as_draws(draws: object, normalise: bool, estimator: object) -> Array:
+    """Float draws `(S, N, d)`, of unit length if `normalise`; a matrix `(N, d)` is one draw."""
+    if isinstance(draws, NodeDraws):
+        draws = draws.draws
+    array = draws if getattr(draws, "ndim", None) == 3 else None
+    if array is None:
+        array = np.asarray(check_array(draws, dtype="numeric", estimator=estimator))[None]
+    array = np.asarray(array)
+    if array.dtype.kind not in "fiub":
+        raise BGCLError(f"Draws must be real numbers. Got values of type {array.dtype} instead.")
+    array = array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32, copy=False)
+    if 0 in array.shape:
+        raise BGCLError(f"Draws must not be empty. Got the shape {array.shape}: samples, nodes, width.")
+    if not np.isfinite(array).all():
+        raise BGCLError("The draws hold NaN or infinity. Were they drawn from a model whose training went wrong?")
+    if normalise:
+        length = np.linalg.norm(array, axis=-1, keepdims=True)
+        array = array / np.where(length > 0, length, 1)
+    return np.asarray(array)
+
+
+def check_targets(y: object, nodes: int, estimator: object, *, numeric: bool) -> Array:
+    """Labels or targets `(N,)`, one for each node, none of them missing."""
+    if y is None:
+        raise BGCLError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    targets = np.asarray(column_or_1d(np.asarray(y), warn=True))
+    if len(targets) != nodes:
+        raise BGCLError(f"There are draws of {nodes} nodes, but {len(targets)} labels. Give one label for each node.")
+    if targets.dtype.kind in "fc" and not np.isfinite(targets).all():
+        raise BGCLError("The labels hold NaN or infinity. Leave out the nodes that have none.")
+    if numeric:
+        return targets.astype(np.float64)
+    if targets.dtype.kind == "f" and (targets != np.round(targets)).any():
+        raise BGCLError("Unknown label type: continuous. A classifier needs classes; for numbers use MixtureRegressor.")
+    return targets

@@ -1,0 +1,107 @@
+"""Which nodes a classifier learns from and which it is tested on: seeded, and the same for every method."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bgcl.errors import BGCLError, nearest
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Node numbers; `validation` is empty where a protocol has none."""
+
+    train: Array
+    validation: Array
+    test: Array
+
+
+def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed: int = 0) -> list[Split]:
+    """The splits of a protocol: `grace` (10 % train, 90 % test, 50 random), `bgrl` (10/10/80 %, 20 random), `public`
+    (the published masks) or `wikics` (its 20 published splits).
+
+    Only labelled nodes take part. The same seed gives the same splits, whatever the method or the number asked for.
+    """
+    if protocol not in PROTOCOLS:
+        raise BGCLError(f"Unknown protocol '{protocol}'. {nearest(protocol, PROTOCOLS)}")
+    if count is not None and count < 1:
+        raise BGCLError(f"The number of splits must be 1 or more. Got {count} instead.")
+    found = PROTOCOLS[protocol](data, count, seed)
+    labels = labels_of(data)
+    classes = np.unique(labels[labels >= 0])
+    for number, split in enumerate(found):
+        missing = np.setdiff1d(classes, labels[split.train])
+        if len(missing):
+            raise BGCLError(
+                f"Class {missing[0]} has no training node in split {number + 1} of the protocol '{protocol}'. "
+                "Label more nodes of it, or take another protocol or seed."
+            )
+        if not len(split.test):
+            raise BGCLError(
+                f"Split {number + 1} of the protocol '{protocol}' has no test node: the graph is too small."
+            )
+    return found
+
+
+def suited_to(data: "Data") -> str:
+    """The protocol that papers use for a data set: `bgrl` for Amazon and Coauthor, `grace` for the rest."""
+    name = getattr(data, "name", None) or ""
+    return "wikics" if name == "wikics" else "bgrl" if name.startswith(("amazon", "coauthor")) else "grace"
+
+
+def labels_of(data: "Data") -> Array:
+    """Class numbers `(N,)`, -1 where a node has none."""
+    if data.y is None:
+        raise BGCLError("The graph has no labels (data.y). They are needed to train and test a classifier.")
+    labels = np.asarray(data.y)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise BGCLError(f"data.y must hold one class number for each node. Got {labels.dtype} of shape {labels.shape}.")
+    if not (labels >= 0).any():
+        raise BGCLError("No node is labelled: all of data.y is negative.")
+    return labels
+
+
+def _random(parts: tuple[float, float], default: int) -> Callable[["Data", int | None, int], list[Split]]:
+    """Splits at random; `parts` are the shares of the training and validation nodes."""
+
+    def make(data: "Data", count: int | None, seed: int) -> list[Split]:
+        labelled = np.flatnonzero(labels_of(data) >= 0)
+        cut = [int(parts[0] * len(labelled)), int(parts[0] * len(labelled)) + int(parts[1] * len(labelled))]
+        if cut[0] < 2:
+            raise BGCLError(f"Only {len(labelled)} nodes are labelled: too few to train on {parts[0]:.0%} of them.")
+        chosen = (np.random.default_rng((seed, i)).permutation(labelled) for i in range(count or default))
+        return [Split(*np.split(nodes, cut)) for nodes in chosen]
+
+    return make
+
+
+def _public(data: "Data", count: int | None, seed: int) -> list[Split]:
+    masks = {name: getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")}
+    missing = [name for name, mask in masks.items() if mask is None]
+    if missing:
+        raise BGCLError(f"The graph has no published masks (data.{missing[0]}_mask). Take the protocol grace or bgrl.")
+    train, validation, test = (np.asarray(mask) for mask in masks.values())
+    many = max(mask.shape[1] if mask.ndim == 2 else 1 for mask in (train, validation, test))
+    if count is not None and count > many:
+        raise BGCLError(f"The graph has {many} published splits, not {count}.")
+
+    def part(mask: Array, i: int) -> Array:
+        return np.flatnonzero(mask[:, i] if mask.ndim == 2 else mask)
+
+    return [Split(part(train, i), part(validation, i), part(test, i)) for i in range(count or many)]
+
+
+PROTOCOLS: dict[str, Callable[["Data", int | None, int], list[Split]]] = {
+    "grace": _random((0.1, 0.0), 50),
+    "bgrl": _random((0.1, 0.1), 20),
+    "public": _public,
+    "wikics": _public,
+}

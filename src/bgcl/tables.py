@@ -1,0 +1,46 @@
+"""Tables of nodes as files: CSV, Parquet or JSON, by the file's ending."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bgcl.errors import BGCLError
+from bgcl.files import whole
+
+ENDINGS = (".csv", ".parquet", ".json")
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file whose ending says no format, before any work is done for it."""
+    if path.suffix not in ENDINGS:
+        raise BGCLError(f"Cannot write {path}: the file must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
+    if path.suffix == ".parquet":
+        _pyarrow()
+
+
+def write_table(path: Path, columns: dict[str, Any]) -> None:
+    """Write columns of equal length, whole or not at all."""
+    check_ending(path)
+    with whole(path) as part:
+        if path.suffix == ".parquet":
+            arrow, parquet = _pyarrow()
+            parquet.write_table(arrow.table({name: np.asarray(column) for name, column in columns.items()}), part)
+            return
+        rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+        with part.open("w", newline="", encoding="utf-8") as file:
+            if path.suffix == ".json":
+                json.dump([dict(zip(columns, row, strict=True)) for row in rows], file)
+            else:
+                csv.writer(file).writerows([list(columns), *rows])
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise BGCLError("Parquet needs pyarrow: install bgcl[parquet], or write .csv instead.") from None
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,116 @@
+"""Measures of uncertainty for each node, from class probabilities of draws, all at once or as a stream.
+
+With `p_k` the class probabilities of draw k, `p = mean_k p_k` and `H(p) = -sum_c p_c log p_c`:
+
+- predictive entropy `H(p)`: all that is uncertain about the label;
+- expected entropy `mean_k H(p_k)`: what each draw by itself is unsure about;
+- mutual information, their difference: what the draws disagree about, zero when they agree;
+- variation ratio: the share of draws that do not vote for the most voted class;
+- margin: `1 - (greatest - second greatest of p)`.
+
+In each of them more is more uncertain.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import xlogy
+
+from bgcl.errors import BGCLError
+
+Array = npt.NDArray[Any]
+
+RECOMMENDED = "predictive_entropy"
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Mean class probabilities `(N, C)` and the measures of uncertainty, each `(N,)`."""
+
+    probability: Array
+    predictive_entropy: Array
+    expected_entropy: Array
+    mutual_information: Array
+    variation_ratio: Array
+    margin: Array
+
+    def measures(self) -> dict[str, Array]:
+        """The measures by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "probability"}
+
+
+MEASURES = tuple(field.name for field in fields(Uncertainty) if field.name != "probability")
+
+
+def entropy(probability: Array) -> Array:
+    """`H(p)` in nats, over the last axis."""
+    return np.asarray(-xlogy(probability, probability).sum(-1))
+
+
+class Accumulator:
+    """Class probabilities of draws as they come: what the measures need of them, and no more."""
+
+    def __init__(self, nodes: int, classes: int) -> None:
+        self.count = 0
+        self.total, self.votes = np.zeros((nodes, classes)), np.zeros((nodes, classes))
+        self.entropies = np.zeros(nodes)
+
+    def add(self, draw: Array) -> None:
+        """Take one more draw, `(N, C)`."""
+        self.count += 1
+        self.total += draw
+        self.entropies += entropy(draw)
+        self.votes[np.arange(len(draw)), draw.argmax(1)] += 1
+
+    def result(self) -> Uncertainty:
+        """The measures of all draws so far."""
+        if self.count == 0:
+            raise BGCLError("There are no draws: a measure of uncertainty needs one or more.")
+        mean = self.total / self.count
+        predictive, expected = entropy(mean), self.entropies / self.count
+        top = np.sort(mean, axis=1)[:, -2:]
+        return Uncertainty(
+            probability=mean,
+            predictive_entropy=predictive,
+            expected_entropy=expected,
+            # Jensen's inequality has it at 0 or more; rounding may not.
+            mutual_information=np.maximum(predictive - expected, 0),
+            variation_ratio=1 - self.votes.max(1) / self.count,
+            margin=1 - (top[:, -1] - top[:, 0]),
+        )
+
+
+def uncertainty(samples: Iterable[Array] | Array) -> Uncertainty:
+    """The measures of class probabilities `(S, N, C)`, or of a stream of `(N, C)` that need not be held together.
+
+    >>> import numpy as np
+    >>> agree = np.tile([[0.9, 0.1]], (5, 1, 1))
+    >>> float(uncertainty(agree).mutual_information[0])
+    0.0
+    """
+    found: Accumulator | None = None
+    for draw in samples:
+        draw = np.asarray(draw, dtype=np.float64)
+        check_probabilities(draw)
+        found = found or Accumulator(*draw.shape)
+        if draw.shape != found.total.shape:
+            raise BGCLError(f"The draws differ in shape: {draw.shape} after {found.total.shape}.")
+        found.add(draw)
+    return (found or Accumulator(0, 2)).result()
+
+
+def check_probabilities(probability: Array) -> None:
+    """Refuse what is not `(N, C)` class probabilities."""
+    if probability.ndim != 2 or probability.shape[1] < 2:
+        raise BGCLError(f"Class probabilities must be (nodes, 2 classes or more). Got the shape {probability.shape}.")
+    if not np.isfinite(probability).all():
+        raise BGCLError("The probabilities hold NaN or infinity.")
+    if (probability < -1e-6).any():
+        raise BGCLError(f"The probabilities must not be negative. The least is {probability.min():.3g}.")
+    sums = probability.sum(1)
+    worst = int(np.abs(sums - 1).argmax()) if len(sums) else 0
+    if len(sums) and abs(sums[worst] - 1) > 1e-3:
+        raise BGCLError(f"The probabilities of a node must sum to one. Those of node {worst} sum to {sums[worst]:.4g}.")
