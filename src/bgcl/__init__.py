@@ -11,35 +11,57 @@ from bgcl.errors import BGCLError
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from bgcl.acquisition import acquire, rank
     from bgcl.data import check_graph, load
     from bgcl.embeddings import Moments, astd
     from bgcl.estimator import BGCL
+    from bgcl.evaluation import evaluate, evaluate_model, summary
     from bgcl.masks import Mask
+    from bgcl.measures import uncertainty
+    from bgcl.mixture import MixtureClassifier, MixtureRegressor
+    from bgcl.node_draws import NodeDraws
+    from bgcl.prediction import predict_nodes
+    from bgcl.protocols import splits
+    from bgcl.representation import noise_experiment
     from bgcl.sentences import parse_mask
     from bgcl.settings import Settings, presets
 
+# Where each name lives.
 _HOME = {
-    "BGCL": "bgcl.estimator",
-    "Mask": "bgcl.masks",
-    "Moments": "bgcl.embeddings",
-    "Settings": "bgcl.settings",
-    "astd": "bgcl.embeddings",
-    "check_graph": "bgcl.data",
-    "load": "bgcl.data",
-    "parse_mask": "bgcl.sentences",
-    "presets": "bgcl.settings",
+    "BGCL": "estimator",
+    "Mask": "masks",
+    "MixtureClassifier": "mixture",
+    "MixtureRegressor": "mixture",
+    "Moments": "embeddings",
+    "NodeDraws": "node_draws",
+    "Settings": "settings",
+    "acquire": "acquisition",
+    "astd": "embeddings",
+    "check_graph": "data",
+    "evaluate": "evaluation",
+    "evaluate_model": "evaluation",
+    "load": "data",
+    "noise_experiment": "representation",
+    "parse_mask": "sentences",
+    "predict_nodes": "prediction",
+    "presets": "settings",
+    "rank": "acquisition",
+    "splits": "protocols",
+    "summary": "evaluation",
+    "uncertainty": "measures",
 }
 
 __all__ = [
-    "BGCL", "BGCLError", "Mask", "Moments", "Settings", "__version__", "astd", "check_graph", "load", "parse_mask",
-    "presets",
+    "BGCL", "BGCLError", "Mask", "MixtureClassifier", "MixtureRegressor", "Moments", "NodeDraws", "Settings",
+    "__version__", "acquire", "astd", "check_graph", "evaluate", "evaluate_model", "load", "noise_experiment",
+    "parse_mask", "predict_nodes", "presets", "rank", "splits", "summary", "uncertainty",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'bgcl' has no attribute '{name}'")
-    return getattr(importlib.import_module(_HOME[name]), name)
+    return getattr(importlib.import_module(f"bgcl.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

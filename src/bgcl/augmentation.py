@@ -93,4 +93,4 @@ class Augmentation(nn.Module):
 
 
 def _rates_shape(mask: Mask, layers: int) -> tuple[int, int]:
-    return (1 if mask.per == "view" else layers, mask.blocks if mask.per == "block" else 1)
+    return (1 if mask.per == "view" or mask.layer is not None else layers, mask.blocks if mask.per == "block" else 1)

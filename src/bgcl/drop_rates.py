@@ -122,14 +122,17 @@ class DropRate(nn.Module):
 
     def mean(self) -> Tensor:
         """`E[pi]`."""
-        return kumaraswamy_log_moment(self.a, self.b, 1.0).exp() if self.learned else self.fixed
+        return self._moment(1.0).to(self.log_a) if self.learned else self.fixed
+
+    def _moment(self, order: float) -> Tensor:
+        # In double precision: differences of large numbers, and for the deviation a difference of near ones.
+        return kumaraswamy_log_moment(self.a.double(), self.b.double(), order).exp()
 
     def deviation(self) -> Tensor:
         """The standard deviation of `pi`."""
         if not self.learned:
             return torch.zeros_like(self.fixed)
-        second = kumaraswamy_log_moment(self.a, self.b, 2.0).exp()
-        return (second - self.mean() ** 2).clamp(min=0).sqrt()
+        return (self._moment(2.0) - self._moment(1.0) ** 2).clamp(min=0).sqrt().to(self.log_a)
 
     def kl(self) -> Tensor:
         """`KL(q(pi) || p(pi))`, summed over the rates; 0 where they are fixed."""

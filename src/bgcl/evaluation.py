@@ -15,6 +15,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from bgcl.errors import BGCLError
+from bgcl.measures import Accumulator, Uncertainty
 from bgcl.mixture import MixtureClassifier
 from bgcl.protocols import Split, labels_of, splits
 from bgcl.quality import (
@@ -28,7 +29,6 @@ from bgcl.quality import (
     reliability,
     risk_coverage,
 )
-from bgcl.uncertainty import Accumulator, Uncertainty
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -59,7 +59,8 @@ class Mask:
     blocks: int = 1
 
     def __init_subclass__(cls) -> None:
-        Mask.kinds[cls.kind] = cls
+        if "kind" in vars(cls):  # a subclass that only refines another does not take its name
+            Mask.kinds[cls.kind] = cls
 
     def uniform(self, graph: Graph, layer: LayerInput, generator: torch.Generator) -> Tensor:
         """Noise in (0, 1), one for each thing that is dropped or kept together."""
@@ -82,7 +83,7 @@ class Mask:
             words.append(f"per {self.per}")
         if self.rate is not None:
             o, t = self.rate
-            words.append(f"at {o!r}" if o == t else f"at {o!r}/{t!r}")
+            words.append("at " + "/".join(repr(rate).removesuffix(".0") for rate in ((o,) if o == t else (o, t))))
         return " ".join(words)
 
 

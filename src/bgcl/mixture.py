@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from bgcl.errors import BGCLError
-from bgcl.node_draws import NodeDraws, as_draws, check_targets
+from bgcl.node_draws import as_draws, check_targets
 
 Array = npt.NDArray[Any]
 Objective = Callable[[Array, float], tuple[float, Array]]  # parameters and penalty: loss and gradient
@@ -63,8 +63,8 @@ class _MixtureHead(BaseEstimator):  # type: ignore[misc]
                 parameters = self._optimise(objective, C, parameters, 1e-4)
                 for j, sharpness in enumerate(self.sharpnesses):
                     held_out[i, j] += self._log_likelihood(sharpness * parameters, draws[:, test], y[test])
-        i, j = np.unravel_index(held_out.argmax(), held_out.shape)
-        return PATH[i], self.sharpnesses[j]
+        best, sharpest = np.unravel_index(held_out.argmax(), held_out.shape)
+        return PATH[int(best)], self.sharpnesses[int(sharpest)]
 
     def _optimise(self, objective: Objective, C: float, start: Array, tolerance: float) -> Array:
         def penalised(parameters: Array) -> tuple[float, Array]:
@@ -113,10 +113,10 @@ class _MixtureHead(BaseEstimator):  # type: ignore[misc]
 class MixtureClassifier(ClassifierMixin, _MixtureHead):  # type: ignore[misc]
     """A mixture of categorical distributions, `p(y) = 1/K sum_k softmax(h_k W + c)`.
 
-    Trained by maximising `sum_n log p(y_n) - |W|^2 / 2C`; with one draw that is logistic regression. A penalty makes the
-    probabilities too timid, so `C = "cv"` chooses two numbers by the likelihood of held-out training nodes: C, and the
-    sharpness by which W and c are multiplied at the end (temperature scaling, Guo et al., 2017). With a C that is given
-    the sharpness is 1. `normalise` scales each embedding to unit length first.
+    Trained by maximising `sum_n log p(y_n) - |W|^2 / 2C`; with one draw that is logistic regression. A penalty makes
+    the probabilities too timid, so `C = "cv"` chooses two numbers by the likelihood of held-out training nodes: C, and
+    the sharpness by which W and c are multiplied at the end (temperature scaling, Guo et al., 2017). With a C that is
+    given the sharpness is 1. `normalise` scales each embedding to unit length first.
 
     >>> import numpy as np
     >>> draws = np.random.default_rng(0).normal(size=(5, 40, 3)) + 4 * (np.arange(40) % 2)[:, None]
@@ -340,6 +340,3 @@ def _log_sum_exp(values: Array) -> Array:
     """Over the first axis."""
     greatest = values.max(0)
     return np.asarray(greatest + np.log(np.exp(values - greatest).sum(0)))
-
-
-__all__ = ["MixtureClassifier", "MixtureRegressor", "NodeDraws"]

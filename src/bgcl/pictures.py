@@ -1,5 +1,6 @@
 """Pictures of a training: its loss, and the posteriors of the drop rates as they were learned."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,19 @@ from bgcl.files import whole
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Two views, two colours that the colour-blind tell apart, and two dashes for print (Okabe and Ito, 2008).
-VIEW_STYLE = {"o": ("#0072B2", "-"), "t": ("#D55E00", "--")}
+# Colours that the colour-blind tell apart (Okabe and Ito, 2008), and dashes for print.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
+VIEW_STYLE = {"o": (COLOURS[0], "-"), "t": (COLOURS[1], "--")}
 _LOOK: Any = {
     "figure.dpi": 150, "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
     "grid.color": "#dddddd", "grid.linewidth": 0.6, "legend.frameon": False, "axes.titlelocation": "left",
 }  # fmt: skip
+
+
+def look() -> AbstractContextManager[None]:
+    """The one look of all pictures."""
+    return mpl.rc_context(_LOOK)
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -29,7 +37,7 @@ def save(figure: Figure, path: Path) -> None:
 def training_figure(history: list[dict[str, Any]]) -> Figure:
     """The loss, and the expected drop rate of each mask in both views with its deviation, by epoch."""
     masks = [mask["mask"] for mask in history[0]["rates"]["o"]]
-    with mpl.rc_context(_LOOK):
+    with look():
         figure = Figure(figsize=(4.2 * (1 + len(masks)), 3.0), layout="constrained")
         axes = figure.subplots(1, 1 + len(masks), squeeze=False)[0]
         epochs = [record["epoch"] for record in history]
@@ -50,7 +58,7 @@ def posterior_figure(history: list[dict[str, Any]]) -> Figure:
     """The Kumaraswamy posterior of each learned drop rate in both views, with its start as a thin line."""
     last, first = history[-1]["rates"], history[0]["rates"]
     learned = [i for i, mask in enumerate(last["o"]) if "a" in mask]
-    with mpl.rc_context(_LOOK):
+    with look():
         figure = Figure(figsize=(4.2 * max(len(learned), 1), 3.0), layout="constrained")
         axes = figure.subplots(1, max(len(learned), 1), squeeze=False)[0]
         for axis, i in zip(axes, learned, strict=False):

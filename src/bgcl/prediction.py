@@ -11,9 +11,9 @@ from sklearn.model_selection import StratifiedKFold
 from bgcl.embeddings import RunningMoments
 from bgcl.errors import BGCLError
 from bgcl.evaluation import predict_all
+from bgcl.measures import MEASURES, Uncertainty
 from bgcl.mixture import MixtureClassifier
 from bgcl.protocols import labels_of
-from bgcl.uncertainty import MEASURES, Uncertainty
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from bgcl.errors import BGCLError
-from bgcl.uncertainty import check_probabilities
+from bgcl.measures import check_probabilities
 
 Array = npt.NDArray[Any]
 

@@ -124,8 +124,10 @@ def _range(name: str) -> str:
             low = option.get("minimum", option.get("exclusiveMinimum"))
             high = option.get("maximum", option.get("exclusiveMaximum"))
             kind = "a whole number" if option["type"] == "integer" else "a number"
-            over = "above " if "exclusiveMinimum" in option else ""
-            words.append(f"{kind} between {over}{low:g} and {high:g}")
+            if "exclusiveMinimum" in option:
+                words.append(f"{kind} above {low:g} and at most {high:g}")
+            else:
+                words.append(f"{kind} between {low:g} and {high:g}")
         elif option.get("type") == "null":
             words.append("nothing")
         elif option.get("type") == "boolean":

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+import bgcl.cli.data as data
+import bgcl.cli.predictions as predictions
+import bgcl.cli.training as training
 from bgcl import __version__
-from bgcl.cli import data, predictions, training
 from bgcl.errors import BGCLError
 
 app = typer.Typer(

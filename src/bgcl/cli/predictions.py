@@ -48,7 +48,7 @@ def embed(
             drawn.append(draw.cpu().numpy())
     found = running.moments()
     parts = {"mean": found.mean, "deviation": found.deviation, "astd": found.astd}
-    arrays = {name: tensor.cpu().numpy() for name, tensor in parts.items()}
+    arrays: dict[str, Any] = {name: tensor.cpu().numpy() for name, tensor in parts.items()}
     if out.suffix == ".npz":
         arrays |= {"fixed": model.embed(data).numpy()} | ({"draws": np.stack(drawn)} if keep else {})
         with whole(out) as part:
@@ -92,7 +92,7 @@ def evaluate(
         chosen = protocol or protocols.suited_to(data)
         results.append(evaluate_model(model, data, chosen, splits, seed=seed, progress=not quiet and not json, **how))
     scores = summary(results)
-    facts = {"runs": [str(run) for run in runs], "protocol": chosen, "splits": len(results[0]), **how}
+    facts: dict[str, Any] = {"runs": [str(run) for run in runs], "protocol": chosen, "splits": len(results[0]), **how}
     if plots is not None:
         from bgcl.uncertainty_pictures import save_evaluation
 
@@ -120,7 +120,7 @@ def _score_rows(scores: dict[str, dict[str, float]], several: bool) -> list[dict
 
 def _measure_rows(scores: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
     """How well each measure of uncertainty tells wrong from right; the recommended one is marked."""
-    from bgcl.uncertainty import MEASURES, RECOMMENDED
+    from bgcl.measures import MEASURES, RECOMMENDED
 
     heads = {"auroc": "AUROC of errors", "aupr": "AUPR of errors", "aurc": "risk-coverage", "pavpu": "PAvPU"}
     return [
@@ -180,8 +180,8 @@ def rank(
 
     from bgcl.acquisition import acquire
     from bgcl.acquisition import rank as order_of
+    from bgcl.measures import MEASURES, RECOMMENDED
     from bgcl.tables import check_ending, write_table
-    from bgcl.uncertainty import MEASURES, RECOMMENDED
 
     label_free = ("astd", "disagreement")
     measure = (by or RECOMMENDED).replace("-", "_")
@@ -205,10 +205,8 @@ def rank(
     if not 1 <= top <= (data.num_nodes if among is None else len(among)):
         raise BGCLError(f"--top must be between 1 and the number of nodes to choose from. Got {top} instead.")
     values = np.asarray(columns[measure])
-    if diverse:
-        nodes = acquire(values, model.embed(data).numpy(), top, among=among)
-    else:
-        nodes = order_of(values, among)[:top]
+    embeddings = model.embed(data).numpy()
+    nodes = acquire(values, embeddings, top, among=among) if diverse else order_of(values, among)[:top]
     table = {"rank": np.arange(1, top + 1), "node": nodes}
     shown = [name for name in ("label", "predicted", "probability") if name in columns]
     table |= {name: np.asarray(columns[name])[nodes] for name in [*shown, measure]}

@@ -17,7 +17,7 @@ def demo(
     json: Json = False,
 ) -> None:
     """Train on the bundled Cora, classify its nodes, and save pictures of what was learned."""
-    from bgcl.demo import run_demo
+    from bgcl.cli.demo import run_demo
 
     given = {} if epochs is None else {"epochs": epochs}
     saving(out, f"bgcl train cora --out {out} --resume")(

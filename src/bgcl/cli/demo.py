@@ -1,0 +1,66 @@
+"""`bgcl demo`: train on Cora, predict its nodes from the draws, and show how far the predictions can be trusted."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from bgcl.cli.common import print_json, print_rates, print_table
+from bgcl.data import load
+from bgcl.estimator import BGCL
+from bgcl.evaluation import evaluate_model, summary
+from bgcl.measures import RECOMMENDED
+from bgcl.pictures import posterior_figure, save, training_figure
+from bgcl.prediction import predict_nodes
+from bgcl.uncertainty_pictures import save_evaluation
+
+SPLITS = 10
+
+
+def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) -> None:
+    """Train, evaluate, print tables, and save pictures in the run's folder."""
+    data = load("cora")
+    show = not (quiet or json)
+    console = Console(quiet=not show)
+    console.print(f"Cora: {data.num_nodes:,} papers, {data.num_edges // 2:,} citations. Training without labels.")
+    model = BGCL(preset="cora", seed=seed, **settings).fit(data, out=out, progress=show)
+    console.print(f"Classifying from the draws, with the labels of 10 % of the papers, {SPLITS} random splits.")
+    results = evaluate_model(model, data, "grace", SPLITS, progress=show)
+    prediction = predict_nodes(model, data)
+    save(training_figure(model.history_), out / "training.png")
+    save(posterior_figure(model.history_), out / "drop_rates.png")
+    pictures = [out / "training.png", out / "drop_rates.png", *save_evaluation(results, out)]
+    order = np.argsort(getattr(prediction.uncertainty, RECOMMENDED))
+    scores = summary([results])
+    found = {
+        "scores": scores,
+        "drop_rates": model.drop_rates_,
+        "most_certain": order[:3].tolist(),
+        "least_certain": order[-3:][::-1].tolist(),
+        "pictures": [str(path) for path in pictures],
+    }
+    if json:
+        print_json(found)
+        return
+    _print_scores(scores)
+    print("\nThe most and the least certain papers:")
+    columns = prediction.columns()
+    shown = ("node", "label", "predicted", "probability", RECOMMENDED)
+    print_table([{name: columns[name][node].item() for name in shown} for node in [*order[:3], *order[-3:][::-1]]])
+    print("\nWhat each view learned to drop:")
+    print_rates(model)
+    print(f"\nPictures: {', '.join(str(path) for path in pictures)}")
+
+
+def _print_scores(scores: dict[str, dict[str, float]]) -> None:
+    words = {
+        "accuracy": "accuracy, more is better",
+        "ece": "calibration error (ECE), less is better",
+        f"pavpu:{RECOMMENDED}": "PAvPU, area, more is better",
+        f"auroc:{RECOMMENDED}": "AUROC of finding errors, more is better",
+    }
+    print_table([
+        {"score": text, "mean": scores[name]["mean"], "deviation over splits": scores[name]["over_splits"]}
+        for name, text in words.items()
+    ])  # fmt: skip
