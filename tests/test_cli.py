@@ -40,7 +40,7 @@ def small_graph(path: Path, **change) -> Path:
     ring = np.arange(12)
     arrays = {
         "adj_data": np.ones(12), "adj_indices": (ring + 1) % 12, "adj_indptr": np.arange(13), "adj_shape": [12, 12],
-        "attr_data": np.ones(24), "attr_indices": np.concatenate([(ring % 6)[:, None], (ring % 5)[:, None] + 1], 1).ravel() % 6,
+        "attr_data": np.ones(24), "attr_indices": np.stack([ring % 6, (ring % 5 + 1) % 6], 1).ravel(),
         "attr_indptr": np.arange(13) * 2, "attr_shape": [12, 6], "labels": ring % 2,
     }  # fmt: skip
     np.savez(path, **{name: array for name, array in (arrays | change).items() if array is not None})
@@ -59,6 +59,28 @@ def test_train_then_embed_round_trip(bgcl, tmp_path):
     np.testing.assert_allclose(arrays["astd"], arrays["deviation"].mean(1), atol=1e-6)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+def test_embed_writes_a_row_for_each_node(bgcl, tmp_path, ending):
+    bgcl("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *FAST)
+    assert bgcl("embed", "r", "--samples", "6", "--out", f"e.{ending}")[0] == 0
+    bgcl("embed", "r", "--samples", "6", "--out", "e.npz")
+    table, arrays = read_table(Path(f"e.{ending}")), np.load("e.npz")
+    assert table["node"] == list(range(12))
+    np.testing.assert_allclose(table["astd"], arrays["astd"], rtol=1e-5)
+    np.testing.assert_allclose(table["mean_3"], arrays["mean"][:, 3], rtol=1e-5, atol=1e-7)
+
+
+def read_table(path: Path) -> dict[str, list]:
+    """The columns of a file, by a reader of its format that this project has no part in."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if path.suffix == ".json":
+        rows = json.loads(path.read_text())
+        return {name: [row[name] for row in rows] for name in rows[0]}
+    return (pyarrow.parquet.read_table if path.suffix == ".parquet" else pyarrow.csv.read_csv)(path).to_pydict()
+
+
 def test_embed_without_draws_gives_the_same_moments(bgcl, tmp_path):
     bgcl("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *FAST)
     bgcl("embed", "r", "--samples", "6", "--out", "all.npz")
@@ -72,7 +94,11 @@ def test_train_prints_the_drop_rates_as_json(bgcl, tmp_path):
     found = json.loads(out)
     assert code == 0
     assert found["epoch"] == 2
-    assert found["drop_rates"]["t"][0] == {"mask": "edges at 0.2/0.4", "mean": [[pytest.approx(0.4)]], "deviation": [[0.0]]}
+    assert found["drop_rates"]["t"][0] == {
+        "mask": "edges at 0.2/0.4",
+        "mean": [[pytest.approx(0.4)]],
+        "deviation": [[0.0]],
+    }
 
 
 def test_resume_from_the_command_line_continues(bgcl, tmp_path):
@@ -85,13 +111,136 @@ def test_resume_from_the_command_line_continues(bgcl, tmp_path):
     assert np.array_equal(np.load("one.npz")["draws"], np.load("two.npz")["draws"])
 
 
-def test_demo_shows_accuracy_rates_and_certainty_and_saves_pictures(bgcl):
+def test_demo_shows_how_far_to_trust_and_saves_pictures(bgcl):
     code, out, _ = bgcl("demo", "--epochs", "2", "--json")
     found = json.loads(out)
     assert code == 0
-    assert 0.2 < found["accuracy"]["mean"] < 1
-    assert found.keys() == {"accuracy", "drop_rates", "most_certain", "least_certain", "pictures"}
-    assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in found["pictures"].values())
+    assert 0.2 < found["scores"]["accuracy"]["mean"] < 1
+    assert found.keys() == {"scores", "drop_rates", "most_certain", "least_certain", "pictures"}
+    assert len(found["pictures"]) == 6
+    assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in found["pictures"])
+
+
+@pytest.fixture
+def blobs(tmp_path) -> str:
+    """A .npz of 120 nodes in two classes that attributes and edges both tell apart; a sixth is unlabelled."""
+    random = np.random.default_rng(0)
+    label = np.arange(120) % 2
+    attributes = (random.random((120, 8)) < np.where(label[:, None] == (np.arange(8) % 2), 0.8, 0.2)).astype(float)
+    source = np.repeat(np.arange(120), 3)
+    target = (source + 2 * random.integers(1, 60, 360)) % 120  # an even step stays in the class
+    order = np.lexsort((target, source))
+    pairs = np.unique(np.stack([source[order], target[order]]), axis=1)
+    row, column = np.nonzero(attributes)
+    np.savez(
+        tmp_path / "blobs.npz", adj_data=np.ones(pairs.shape[1]), adj_indices=pairs[1], adj_shape=[120, 120],
+        adj_indptr=np.concatenate([[0], np.bincount(pairs[0], minlength=120).cumsum()]), attr_data=np.ones(len(row)),
+        attr_indices=column, attr_indptr=np.concatenate([[0], np.bincount(row, minlength=120).cumsum()]),
+        attr_shape=[120, 8], labels=np.where(np.arange(120) % 6 == 5, -1, label),
+    )  # fmt: skip
+    return str(tmp_path / "blobs.npz")
+
+
+def test_evaluate_reports_scores_of_all_measures_over_splits_and_seeds(bgcl, blobs):
+    for seed in ("0", "1"):
+        bgcl("train", blobs, "--out", f"r{seed}", "--seed", seed, *FAST)
+    code, out, _ = bgcl("evaluate", "r0", "r1", "--splits", "3", "--samples", "14", "--json", "--plots", "p")
+    found = json.loads(out)
+    assert code == 0
+    assert found["protocol"] == "grace"
+    assert found["scores"]["accuracy"]["mean"] > 0.8
+    assert found["scores"]["accuracy"]["over_seeds"] >= 0
+    assert {"ece", "nll", "brier", "auroc:mutual_information", "pavpu:predictive_entropy"} < found["scores"].keys()
+    assert [Path(path).name for path in found["plots"]] == [
+        "pavpu.png", "reliability.png", "risk_coverage.png", "uncertainty_by_class.png"
+    ]  # fmt: skip
+    code, out, _ = bgcl("evaluate", "r0", "--splits", "2", "--samples", "14", "--quiet")
+    assert code == 0
+    assert "least confidence *" in out
+
+
+def test_evaluate_by_the_papers_appendix(bgcl, blobs):
+    bgcl("train", blobs, "--out", "r", *FAST)
+    found = json.loads(bgcl("evaluate", "r", "--appendix", "--splits", "2", "--json")[1])
+    assert (found["samples"], found["training_draws"], found["set_size"]) == (500, 10, 10)
+
+
+def test_predict_writes_label_class_probability_and_uncertainty(bgcl, blobs):
+    bgcl("train", blobs, "--out", "r", *FAST)
+    code, out, _ = bgcl("predict", "r", "--out", "p.csv", "--samples", "14", "--json")
+    assert code == 0
+    table = read_table(Path("p.csv"))
+    assert json.loads(out)["labelled"] == 100
+    assert table["node"] == list(range(120))
+    np.testing.assert_allclose(np.array(table["p_0"]) + table["p_1"], 1)
+    unlabelled = np.array(table["label"]) < 0
+    assert unlabelled.sum() == 20
+    assert (np.array(table["predicted"]) == np.arange(120) % 2).mean() > 0.8
+
+
+def test_rank_lists_the_most_uncertain_nodes_first(bgcl, blobs):
+    bgcl("train", blobs, "--out", "r", *FAST)
+    bgcl("predict", "r", "--out", "p.json", "--samples", "14")
+    entropy = np.array(read_table(Path("p.json"))["predictive_entropy"])
+    rows = json.loads(bgcl("rank", "r", "--by", "predictive-entropy", "--top", "5", "--samples", "14", "--json")[1])
+    assert [row["node"] for row in rows] == np.argsort(-entropy)[:5].tolist()
+    rows = json.loads(bgcl("rank", "r", "--unlabelled", "--top", "20", "--samples", "14", "--json")[1])
+    assert {row["node"] for row in rows} == {node for node in range(120) if node % 6 == 5}
+
+
+@pytest.mark.parametrize("by", ["astd", "disagreement"])
+def test_rank_needs_no_labels_for_measures_of_the_embedding(bgcl, tmp_path, by):
+    bgcl("train", str(small_graph(tmp_path / "ring.npz", labels=None)), "--out", "r", *FAST)
+    rows = json.loads(bgcl("rank", "r", "--by", by, "--top", "12", "--samples", "8", "--diverse", "--json")[1])
+    assert sorted(row["node"] for row in rows) == list(range(12))
+    assert bgcl("rank", "r", "--by", by, "--top", "3", "--samples", "8", "--out", "rank.csv")[0] == 0
+    assert read_table(Path("rank.csv"))["rank"] == [1, 2, 3]
+
+
+class TestBadInputDownstream:
+    """Each one clear line and exit code 2."""
+
+    @pytest.fixture
+    def run(self, bgcl, blobs):
+        bgcl("train", blobs, "--out", "r", *FAST)
+        return bgcl
+
+    def test_unknown_measure(self, run):
+        check_refused(run("rank", "r", "--by", "entropi"), "Unknown measure 'entropi'")
+
+    def test_unknown_protocol(self, run):
+        check_refused(run("evaluate", "r", "--protocol", "grcae"), "Unknown protocol 'grcae'. Did you mean grace?")
+
+    def test_no_published_masks(self, run):
+        check_refused(run("evaluate", "r", "--protocol", "public"), "no published masks")
+
+    def test_a_run_trained_on_another_graph(self, run, tmp_path):
+        other = str(small_graph(tmp_path / "ring.npz"))
+        check_refused(run("evaluate", "r", "--graph", other), "trained on another graph (120 nodes")
+
+    def test_no_labels(self, run, tmp_path):
+        run("train", str(small_graph(tmp_path / "ring.npz", labels=None)), "--out", "n", *FAST)
+        for command in (["evaluate", "n"], ["predict", "n", "--out", "p.csv"], ["rank", "n"]):
+            check_refused(run(*command), "no labels")
+
+    def test_no_labelled_node(self, run, tmp_path):
+        run("train", str(small_graph(tmp_path / "ring.npz", labels=np.full(12, -1))), "--out", "n", *FAST)
+        check_refused(run("evaluate", "n"), "No node is labelled")
+
+    def test_a_class_with_one_labelled_node(self, run, tmp_path):
+        labels = np.where(np.arange(12) == 3, 7, np.arange(12) % 2)
+        run("train", str(small_graph(tmp_path / "ring.npz", labels=labels)), "--out", "n", *FAST)
+        check_refused(run("predict", "n", "--out", "p.csv"), "Class 7 has 1 labelled nodes")
+
+    def test_too_few_samples(self, run):
+        check_refused(run("evaluate", "r", "--samples", "10"), "too few are left to predict with")
+        check_refused(run("embed", "r", "--samples", "1", "--out", "e.csv"), "needs 2 samples")
+
+    def test_a_file_of_no_known_format(self, run):
+        check_refused(run("predict", "r", "--out", "p.xls"), "must end in .csv, .parquet or .json")
+
+    def test_more_nodes_than_there_are(self, run):
+        check_refused(run("rank", "r", "--top", "500"), "--top must be between 1")
 
 
 def test_data_list_and_verify(bgcl):
@@ -99,14 +248,17 @@ def test_data_list_and_verify(bgcl):
     assert "matches the published content" in bgcl("data", "verify", "cora")[1]
 
 
+NONE = np.zeros(0, int)
 BROKEN = {
-    "an empty graph": (dict(adj_shape=[0, 0], adj_indptr=[0], adj_data=[], adj_indices=np.zeros(0, int), attr_shape=[0, 6],
-                            attr_indptr=[0], attr_data=[], attr_indices=np.zeros(0, int), labels=np.zeros(0, int)), "empty"),
+    "an empty graph": (
+        dict(adj_shape=[0, 0], adj_indptr=[0], adj_data=NONE, adj_indices=NONE, attr_shape=[0, 6], attr_indptr=[0],
+             attr_data=NONE, attr_indices=NONE, labels=NONE), "empty"),
     "an edge to a node that does not exist": (dict(adj_indices=np.full(12, 99)), "99"),
     "a NaN attribute": (dict(attr_data=np.full(24, np.nan)), "nan"),
     "an infinite attribute": (dict(attr_data=np.full(24, np.inf)), "inf"),
     "attributes of another length": (
-        dict(attr_shape=[11, 6], attr_indptr=np.arange(12) * 2, attr_data=np.ones(22), attr_indices=np.arange(22) % 6), "11"),
+        dict(attr_shape=[11, 6], attr_indptr=np.arange(12) * 2, attr_data=np.ones(22), attr_indices=np.arange(22) % 6),
+        "11"),
     "a missing array": (dict(adj_indptr=None), "adj_indptr"),
 }  # fmt: skip
 
@@ -128,7 +280,7 @@ BAD = {
     "rate out of range": (["train", "cora", "--drop", "edges at 1.5"], "must be between 0 and 1"),
     "not a run": (["embed", "nowhere", "--out", "e.npz"], "nowhere is not a run"),
     "resume of nothing": (["train", "cora", "--resume", "--out", "nowhere"], "nowhere is not a run"),
-    "wrong ending": (["embed", "nowhere", "--out", "e.txt"], "must end in .npz"),
+    "wrong ending": (["embed", "nowhere", "--out", "e.txt"], "must end in .csv, .parquet or .json"),
     "unknown command": (["trian"], "No such command 'trian'"),
     "unknown option": (["train", "cora", "--bogus"], "No such option"),
     "missing argument": (["train"], "Missing argument"),

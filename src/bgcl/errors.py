@@ -8,6 +8,10 @@ class BGCLError(ValueError):
     """Bad input. The command line prints the text alone and exits with code 2."""
 
 
+class InterruptedRunError(Exception):
+    """The user stopped a run. The text says what was kept and how to go on; the exit code is 130."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """A clause that names what `word` may have meant, or else all that is known.
 

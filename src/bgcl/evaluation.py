@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bgcl.errors import BGCLError
 from bgcl.measures import Accumulator, Uncertainty
-from bgcl.mixture import MixtureClassifier
+from bgcl.mixture import HeadStack, MixtureClassifier
 from bgcl.protocols import Split, labels_of, splits
 from bgcl.quality import (
     PAvPU,
@@ -133,12 +133,16 @@ def _codes(head: MixtureClassifier, labels: Array) -> Array:
 def predict_all(
     heads: Sequence[MixtureClassifier], draws: Iterator[Array], nodes: Sequence[Array], set_size: int = 1
 ) -> list[Uncertainty]:
-    """What each head says of its nodes, all heads in one pass over the draws, `(N, d)` each."""
-    accumulators = [Accumulator(len(which), len(head.classes_)) for head, which in zip(heads, nodes, strict=True)]
+    """What each of several heads with the same classes says of its nodes, in one pass over the draws, `(N, d)` each."""
+    stack, classes = HeadStack(heads), len(heads[0].classes_)
+    accumulator: Accumulator | None = None
     for group in _sets(draws, set_size):
-        for head, which, accumulator in zip(heads, nodes, accumulators, strict=True):
-            accumulator.add(head.predict_proba(group[:, which]))
-    return [accumulator.result() for accumulator in accumulators]
+        probability = stack.predict_proba(group)  # (N, heads, C)
+        accumulator = accumulator or Accumulator(probability.shape[0] * len(heads), classes)
+        accumulator.add(probability.reshape(-1, classes))
+    found = (accumulator or Accumulator(0, classes)).result()
+    rows = [which * len(heads) + i for i, which in enumerate(nodes)]
+    return [found.of(row) for row in rows]
 
 
 def _sets(draws: Iterator[Array], size: int) -> Iterator[Array]:

@@ -6,7 +6,8 @@ With `p_k` the class probabilities of draw k, `p = mean_k p_k` and `H(p) = -sum_
 - expected entropy `mean_k H(p_k)`: what each draw by itself is unsure about;
 - mutual information, their difference: what the draws disagree about, zero when they agree;
 - variation ratio: the share of draws that do not vote for the most voted class;
-- margin: `1 - (greatest - second greatest of p)`.
+- margin: `1 - (greatest - second greatest of p)`;
+- least confidence: `1 - greatest of p`.
 
 In each of them more is more uncertain.
 """
@@ -23,7 +24,7 @@ from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
 
-RECOMMENDED = "predictive_entropy"
+RECOMMENDED = "least_confidence"  # of these it finds errors best
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Uncertainty:
     mutual_information: Array
     variation_ratio: Array
     margin: Array
+    least_confidence: Array
+
+    def of(self, nodes: Array) -> "Uncertainty":
+        """The same of some nodes."""
+        return Uncertainty(**{field.name: getattr(self, field.name)[nodes] for field in fields(self)})
 
     def measures(self) -> dict[str, Array]:
         """The measures by name."""
@@ -80,6 +86,7 @@ class Accumulator:
             mutual_information=np.maximum(predictive - expected, 0),
             variation_ratio=1 - self.votes.max(1) / self.count,
             margin=1 - (top[:, -1] - top[:, 0]),
+            least_confidence=1 - top[:, -1],
         )
 
 

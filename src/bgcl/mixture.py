@@ -6,7 +6,7 @@ conventions; draws come sample axis first, `(S, N, d)`, and a matrix `(N, d)` is
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from bgcl.node_draws import as_draws, check_targets
 Array = npt.NDArray[Any]
 Objective = Callable[[Array, float], tuple[float, Array]]  # parameters and penalty: loss and gradient
 
-PATH = (1.0, 3.0, 10.0, 30.0, 100.0)  # inverse strengths of the penalty, strongest first
+PATH = (3.0, 10.0, 30.0, 100.0)  # inverse strengths of the penalty, strongest first
 PATH_DRAWS = 4  # as many tell one strength from another as well as all would
 
 
@@ -41,30 +41,32 @@ class _MixtureHead(BaseEstimator):  # type: ignore[misc]
 
     sharpnesses: ClassVar[tuple[float, ...]] = (1.0,)
 
-    def _fit(self, draws: Array, y: Array, folds: Iterable[tuple[Array, Array]]) -> Array:
+    def _fit(self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]) -> Array:
         """The parameters; sets `C_` and `sharpness_`."""
         # The problems are small: a second thread costs more than it does.
         with threadpool_limits(1):
             centre = draws.mean((0, 1))
             draws = draws - centre  # which only moves the intercept, and makes the problem much easier
-            self.C_, self.sharpness_ = (
-                self._best_on_path(draws, y, folds) if self.C == "cv" else (float(self.C), 1.0)
-            )  # fmt: skip
-            found = self._optimise(self._objective(draws, y), self.C_, self._start(draws, y), 1e-8)
+            self.C_, self.sharpness_, start = (
+                self._best_on_path(draws, y, folds) if self.C == "cv" else (float(self.C), 1.0, self._start(draws, y))
+            )
+            found = self._optimise(self._objective(draws, y), self.C_, start, 1e-8)
             return self._moved(found * self.sharpness_, centre)
 
-    def _best_on_path(self, draws: Array, y: Array, folds: Iterable[tuple[Array, Array]]) -> tuple[float, float]:
-        """The penalty's strength and the sharpness under which held-out nodes are likeliest."""
+    def _best_on_path(self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]) -> tuple[float, float, Array]:
+        """The penalty's strength and the sharpness under which held-out nodes are likeliest, and where to begin."""
         held_out = np.zeros((len(PATH), len(self.sharpnesses)))
+        sums = np.zeros((len(PATH), len(self._start(draws, y))))
         for train, test in folds:
             objective = self._objective(draws[:PATH_DRAWS, train], y[train])
             parameters = self._start(draws, y)
             for i, C in enumerate(PATH):  # the stronger penalty's solution is where the next begins
-                parameters = self._optimise(objective, C, parameters, 1e-4)
+                parameters = self._optimise(objective, C, parameters, 1e-3)
+                sums[i] += parameters
                 for j, sharpness in enumerate(self.sharpnesses):
                     held_out[i, j] += self._log_likelihood(sharpness * parameters, draws[:, test], y[test])
         best, sharpest = np.unravel_index(held_out.argmax(), held_out.shape)
-        return PATH[int(best)], self.sharpnesses[int(sharpest)]
+        return PATH[int(best)], self.sharpnesses[int(sharpest)], sums[int(best)] / len(folds)
 
     def _optimise(self, objective: Objective, C: float, start: Array, tolerance: float) -> Array:
         def penalised(parameters: Array) -> tuple[float, Array]:
@@ -154,7 +156,7 @@ class MixtureClassifier(ClassifierMixin, _MixtureHead):  # type: ignore[misc]
         self.coefficients_ = self._fit(X, codes, self._folds(codes, counts))
         return self
 
-    def _folds(self, codes: Array, counts: Array) -> Iterable[tuple[Array, Array]]:
+    def _folds(self, codes: Array, counts: Array) -> Sequence[tuple[Array, Array]]:
         if self.C != "cv":
             return ()
         if counts.min() < 2:
@@ -213,6 +215,27 @@ class MixtureClassifier(ClassifierMixin, _MixtureHead):  # type: ignore[misc]
         return np.asarray(self.classes_[self.predict_proba(draws).argmax(1)])
 
 
+class HeadStack:
+    """Several classifiers with the same classes that look at a draw together, which is one product for all of them."""
+
+    def __init__(self, heads: Sequence[MixtureClassifier]) -> None:
+        if any(not np.array_equal(head.classes_, heads[0].classes_) for head in heads):
+            raise BGCLError("The heads differ in their classes: they cannot predict together.")
+        self.heads = heads
+        split = [_split(head.coefficients_, head.n_features_in_, len(head.classes_)) for head in heads]
+        self.W = np.concatenate([W for W, _ in split], axis=1)  # (d, heads * C)
+        self.c = np.concatenate([c for _, c in split])
+
+    def predict_proba(self, draws: object) -> Array:
+        """Class probabilities of the mixture over draws `(S, N, d)`, `(N, heads, C)`."""
+        X = as_draws(draws, self.heads[0].normalise, self.heads[0])
+        total = np.zeros((X.shape[1], len(self.heads), len(self.heads[0].classes_)))
+        for draw in X:
+            logits = draw @ self.W.astype(X.dtype) + self.c.astype(X.dtype)
+            total += np.exp(_log_softmax(logits.reshape(total.shape)))
+        return total / len(X)
+
+
 class MixtureRegressor(RegressorMixin, _MixtureHead):  # type: ignore[misc]
     """A mixture of normal distributions, `p(y) = 1/K sum_k Normal(h_k w + c, s^2)`, with `s` learned.
 
@@ -237,7 +260,7 @@ class MixtureRegressor(RegressorMixin, _MixtureHead):  # type: ignore[misc]
         self.n_features_in_ = X.shape[2]
         self.offset_, self.scale_ = float(targets.mean()), float(targets.std()) or 1.0
         scaled = (targets - self.offset_) / self.scale_
-        folds: Iterable[tuple[Array, Array]] = ()
+        folds: Sequence[tuple[Array, Array]] = ()
         if self.C == "cv":
             if len(targets) < 2:
                 raise BGCLError("Only one training node: choosing C by cross-validation needs two or more, or give C.")

@@ -43,7 +43,7 @@ class Settings(BaseModel):
     weight_decay: float = Field(5e-9, ge=0, le=1, description="lambda, the weight of the KL of the weights")
     lr_weights: float = Field(0.0005, gt=0, le=1, description="learning rate of the encoder")
     lr_rates: float = Field(0.001, gt=0, le=1, description="learning rate of the drop rates")
-    epochs: int = Field(250, ge=1, le=1_000_000, description="number of epochs")
+    epochs: int = Field(600, ge=1, le=1_000_000, description="number of epochs")
     batches: int = Field(1, ge=1, le=100_000, description="number of METIS clusters that are batches of an epoch")
     normalise_rows: bool = Field(True, description="scale each node's attributes to sum to one")
     memory_budget: int = Field(1024, ge=0, le=1 << 20, description="MiB of similarities that a step may keep")

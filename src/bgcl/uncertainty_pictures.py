@@ -32,7 +32,7 @@ def save_evaluation(results: Sequence[SplitResult], folder: Path) -> list[Path]:
     return paths
 
 
-def pavpu_figure(methods: dict[str, Sequence[SplitResult]], measure: str = RECOMMENDED) -> Figure:
+def pavpu_figure(methods: dict[str, Sequence[SplitResult]], measure: str = "predictive_entropy") -> Figure:
     """PAvPU and its two parts by threshold, the mean over splits with their deviation, a line for each method."""
     parts = {
         "pavpu": "PAvPU",

@@ -10,7 +10,7 @@ import bgcl.cli.data as data
 import bgcl.cli.predictions as predictions
 import bgcl.cli.training as training
 from bgcl import __version__
-from bgcl.errors import BGCLError
+from bgcl.errors import BGCLError, InterruptedRunError
 
 app = typer.Typer(
     help="Bayesian graph contrastive learning: node embeddings that know what they do not know.",
@@ -29,8 +29,10 @@ def main() -> None:
         _fail(str(error), 2)
     except typer.TyperException as error:
         _fail(f"{error.format_message()} Try 'bgcl --help'.", 2)
-    except (KeyboardInterrupt, typer.Abort) as interruption:
-        _fail(f"interrupted; {interruption}" if interruption.args else "interrupted.", 130)
+    except InterruptedRunError as interruption:
+        _fail(f"interrupted; {interruption}", 130)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("interrupted.", 130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; so do we, without a word
         raise SystemExit(1) from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bgcl.errors import BGCLError
+from bgcl.errors import BGCLError, InterruptedRunError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -108,6 +108,6 @@ def saving(out: Path, again: str) -> Callable[[Callable[[], Any]], None]:
             if not (out / runs.TENSORS).is_file():
                 raise
             epoch = int(runs.read(out).training["epoch"])
-            raise KeyboardInterrupt(f"{out} holds epoch {epoch}. Go on with: {again}") from None
+            raise InterruptedRunError(f"{out} holds epoch {epoch}. Go on with: {again}") from None
 
     return run
