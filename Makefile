@@ -22,8 +22,8 @@ lint: $(VENV)/.dev ## style and types
 bench: $(VENV)/.dev ## speed and memory, as ratios to named alternatives
 	$(BIN)/python benchmarks/run.py
 
-docs: $(VENV)/.dev ## check the examples in the documentation
-	$(BIN)/python -m pytest --doctest-glob='*.md' docs README.md
+docs: $(VENV)/.dev ## check the documentation: examples in docstrings, links, the table of results
+	$(BIN)/python -m pytest src tests/test_readme.py
 
 wheel: $(VENV)/.dev ## build the wheel and try it in an empty environment
 	rm -rf build dist

@@ -236,9 +236,10 @@ class TestRiskCoverage:
         assert found.area == pytest.approx((1 / 2 + 1 / 3 + 1 / 2) / 4)
 
     def test_ties_are_the_mean_over_all_their_orders(self):
-        correct = np.array([True, False, False])
-        curves = [[float(not correct[list(order[:k])].all()) for k in (1,)] for order in itertools.permutations(range(3))]
-        assert risk_coverage(correct, np.zeros(3)).risk[0] == pytest.approx(np.mean(curves))
+        correct = np.array([True, False, False, True])
+        orders = itertools.permutations(range(4))
+        curves = [[np.mean(~correct[list(order[:kept])]) for kept in range(1, 5)] for order in orders]
+        np.testing.assert_allclose(risk_coverage(correct, np.zeros(4)).risk, np.mean(curves, axis=0))
 
 
 @pytest.mark.parametrize("score", [pavpu, error_auroc, error_aupr, risk_coverage])

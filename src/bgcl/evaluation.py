@@ -2,7 +2,7 @@
 
 The first draws train the heads, the others predict, in sets of `set_size` that each make one prediction. The paper's
 appendix is 500 draws, `training_draws=10, set_size=10`: a classifier on 10, and 49 predictions from 49 sets of 10.
-All heads see each draw as it comes, so that no `(S, N, C)` array and no more than the training draws are ever held.
+All heads see each draw as it comes, so that neither an `(S, N, C)` array nor all draws are ever held.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,7 +45,8 @@ class SplitResult:
     """What one split of one run showed, on its test nodes."""
 
     test: Array
-    label: Array
+    classes: Array
+    label: Array  # positions in `classes`
     uncertainty: Uncertainty
     C: float
 
@@ -89,13 +90,15 @@ def evaluate(
 ) -> list[SplitResult]:
     """A mixture head for each split, trained on the first draws and tested on the others; draws are `(N, d)` each."""
     stream = (np.asarray(draw) for draw in draws)
-    first = np.stack(list(islice(stream, training_draws)))
+    first = np.array(list(islice(stream, training_draws)))
+    if not len(first):
+        raise BGCLError("There are no draws: an evaluation needs one or more.")
     if first.shape[1] != len(labels):
         raise BGCLError(f"There are draws of {first.shape[1]} nodes, but {len(labels)} labels.")
     heads = [head().fit(first[:, split.train], labels[split.train]) for split in chosen]
     found = predict_all(heads, _then(stream, first), [split.test for split in chosen], set_size)
     return [
-        SplitResult(split.test, _codes(head_, labels[split.test]), uncertainty, head_.C_)
+        SplitResult(split.test, head_.classes_, _codes(head_, labels[split.test]), uncertainty, head_.C_)
         for split, head_, uncertainty in zip(chosen, heads, found, strict=True)
     ]
 
@@ -155,15 +158,26 @@ def summary(runs: Sequence[Sequence[SplitResult]]) -> dict[str, dict[str, float]
     """Each score's mean, and its spread over splits and over training seeds apart.
 
     `runs` are the results of one training seed each. The spread over splits is the deviation within a run, averaged
-    over the runs; that over seeds is the deviation of the runs' means. Either is NaN where there is but one.
+    over the runs; that over seeds is the deviation of the runs' means. Either is NaN where there is but one. A split in
+    which a score is not defined, such as the AUROC of errors where there is none, is left out.
     """
     scores = [[result.scores() for result in run] for run in runs]
     table = {name: np.array([[split[name] for split in run] for run in scores]) for name in scores[0][0]}
     return {
         name: {
-            "mean": float(np.nanmean(values)),
-            "over_splits": float(values.std(1, ddof=1).mean()) if values.shape[1] > 1 else float("nan"),
-            "over_seeds": float(values.mean(1).std(ddof=1)) if len(values) > 1 else float("nan"),
+            "mean": _mean(values.ravel()),
+            "over_splits": _mean(np.array([_deviation(run) for run in values])),
+            "over_seeds": _deviation(np.array([_mean(run) for run in values])),
         }
         for name, values in table.items()
     }
+
+
+def _mean(values: Array) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def _deviation(values: Array) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.std(ddof=1)) if len(defined) > 1 else float("nan")

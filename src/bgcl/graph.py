@@ -55,7 +55,7 @@ class Graph:
 
 
 def prepare(data: Data, *, normalise_rows: bool, device: torch.device | str = "cpu") -> Graph:
-    """The `Graph` of a clean `Data`; with `normalise_rows` each node's attributes sum to one, as GRACE has them."""
+    """The `Graph` of a clean `Data`; with `normalise_rows` each node's attributes sum to one in absolute value."""
     nodes = data.num_nodes
     loops = torch.arange(nodes).expand(2, -1)
     source, target = torch.cat([data.edge_index.cpu(), loops], dim=1)
@@ -68,17 +68,22 @@ def prepare(data: Data, *, normalise_rows: bool, device: torch.device | str = "c
 def _features(x: Tensor, normalise_rows: bool, device: torch.device) -> Features:
     if x.layout == torch.strided:
         dense = x.to(device, torch.float32)
-        return dense / _nonzero(dense.sum(1, keepdim=True)) if normalise_rows else dense
+        return unit_rows(dense) if normalise_rows else dense
     row = torch.repeat_interleave(torch.arange(len(x)), x.crow_indices().cpu().diff())
     order = torch.argsort(row * x.shape[1] + x.col_indices().cpu())
     pattern = Pattern(x.crow_indices().to(device), x.col_indices().cpu()[order].to(device), x.shape[1])
     values = x.values().cpu()[order].to(device, torch.float32)
     if normalise_rows:
-        total = torch.zeros(pattern.rows, device=device).index_add_(0, pattern.row, values)
+        total = torch.zeros(pattern.rows, device=device).index_add_(0, pattern.row, values.abs())
         values = values / _nonzero(total)[pattern.row]
     return SparseFeatures(pattern, values)
 
 
+def unit_rows(dense: Tensor) -> Tensor:
+    """Attributes `(N, F)` scaled so that the absolute values of each row sum to one."""
+    return dense / _nonzero(dense.abs().sum(1, keepdim=True))
+
+
 def _nonzero(total: Tensor) -> Tensor:
-    """A divisor: rows that sum to zero, or less, are left as they are."""
+    """A divisor: rows of zeros are left as they are."""
     return torch.where(total > 0, total, 1.0)

@@ -102,6 +102,7 @@ def uncertainty(samples: Iterable[Array] | Array) -> Uncertainty:
     for draw in samples:
         draw = np.asarray(draw, dtype=np.float64)
         check_probabilities(draw)
+        draw = draw.clip(min=0)  # a rounding error below 0 has no logarithm
         found = found or Accumulator(*draw.shape)
         if draw.shape != found.total.shape:
             raise BGCLError(f"The draws differ in shape: {draw.shape} after {found.total.shape}.")

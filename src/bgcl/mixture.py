@@ -45,8 +45,9 @@ class _MixtureHead(BaseEstimator):  # type: ignore[misc]
         """The parameters; sets `C_` and `sharpness_`."""
         # The problems are small: a second thread costs more than it does.
         with threadpool_limits(1):
-            centre = draws.mean((0, 1))
-            draws = draws - centre  # which only moves the intercept, and makes the problem much easier
+            # Centring only moves the intercept, and makes the problem much easier; but the path of Adam depends on it.
+            centre = draws.mean((0, 1)) if self.solver == "lbfgs" else np.zeros(draws.shape[2])
+            draws = draws - centre
             self.C_, self.sharpness_, start = (
                 self._best_on_path(draws, y, folds) if self.C == "cv" else (float(self.C), 1.0, self._start(draws, y))
             )
@@ -73,6 +74,7 @@ class _MixtureHead(BaseEstimator):  # type: ignore[misc]
             return objective(parameters, 1 / C)
 
         if self.solver == "adam":
+            self.n_iter_ = self.max_iter
             return _adam(penalised, start, self.max_iter)
         options = {"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "ftol": tolerance, "gtol": 1e-6}
         found = minimize(penalised, start, jac=True, method="L-BFGS-B", options=options)
@@ -81,7 +83,21 @@ class _MixtureHead(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} did not converge in {self.max_iter} iterations at C = {C:g}. "
                 "Raise max_iter, or give a smaller C.", ConvergenceWarning, stacklevel=4,
             )  # fmt: skip
+        self.n_iter_ = max(int(found.nit), 1)
         return np.asarray(found.x)
+
+    def _check_settings(self) -> None:
+        C: Any = self.C
+        if C != "cv" and (isinstance(C, str) or not C > 0):
+            raise BGCLError(
+                f"The 'C' parameter of {type(self).__name__} must be a number above 0, or 'cv'. Got {self.C!r}."
+            )
+        if self.solver not in ("lbfgs", "adam"):
+            raise BGCLError(f"The 'solver' of {type(self).__name__} must be 'lbfgs' or 'adam'. Got {self.solver!r}.")
+        if self.folds < 2 or self.max_iter < 1:
+            raise BGCLError(
+                f"'folds' must be 2 or more and 'max_iter' 1 or more. Got {self.folds} and {self.max_iter}."
+            )
 
     def _objective(self, draws: Array, y: Array) -> Objective:
         raise NotImplementedError
@@ -147,6 +163,7 @@ class MixtureClassifier(ClassifierMixin, _MixtureHead):  # type: ignore[misc]
 
     def fit(self, draws: object, y: object) -> Self:
         """Fit to draws `(S, N, d)` of the training nodes and their labels `(N,)`."""
+        self._check_settings()
         X = as_draws(draws, self.normalise, self).astype(np.float64, copy=False)
         labels = check_targets(y, X.shape[1], self, numeric=False)
         self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -212,7 +229,8 @@ class MixtureClassifier(ClassifierMixin, _MixtureHead):  # type: ignore[misc]
 
     def predict(self, draws: object) -> Array:
         """The likeliest class of each node, `(N,)`."""
-        return np.asarray(self.classes_[self.predict_proba(draws).argmax(1)])
+        probability = self.predict_proba(draws)
+        return np.asarray(self.classes_[probability.argmax(1)])
 
 
 class HeadStack:
@@ -255,6 +273,7 @@ class MixtureRegressor(RegressorMixin, _MixtureHead):  # type: ignore[misc]
 
     def fit(self, draws: object, y: object) -> Self:
         """Fit to draws `(S, N, d)` of the training nodes and their targets `(N,)`."""
+        self._check_settings()
         X = as_draws(draws, self.normalise, self).astype(np.float64, copy=False)
         targets = check_targets(y, X.shape[1], self, numeric=True)
         self.n_features_in_ = X.shape[2]
@@ -263,7 +282,9 @@ class MixtureRegressor(RegressorMixin, _MixtureHead):  # type: ignore[misc]
         folds: Sequence[tuple[Array, Array]] = ()
         if self.C == "cv":
             if len(targets) < 2:
-                raise BGCLError("Only one training node: choosing C by cross-validation needs two or more, or give C.")
+                raise BGCLError(
+                    "There is only one sample: choosing C by cross-validation needs two nodes or more. Or give C."
+                )
             split = KFold(min(self.folds, len(targets)), shuffle=True, random_state=self.random_state)
             folds = list(split.split(scaled))
         self.coefficients_ = self._fit(X, scaled, folds)

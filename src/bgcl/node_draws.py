@@ -35,13 +35,15 @@ class NodeDraws:
 
     def __getitem__(self, nodes: Any) -> "NodeDraws":
         index = nodes[0] if isinstance(nodes, tuple) else nodes
-        return NodeDraws(self.draws[:, np.asarray(index)])
+        return NodeDraws(self.draws[:, index if isinstance(index, slice) else np.asarray(index)])
 
 
 def as_draws(draws: object, normalise: bool, estimator: object) -> Array:
     """Float draws `(S, N, d)`, of unit length if `normalise`; a matrix `(N, d)` is one draw."""
     if isinstance(draws, NodeDraws):
         draws = draws.draws
+    if isinstance(draws, list | tuple) and draws and getattr(draws[0], "ndim", None) == 2:
+        draws = np.stack([np.asarray(draw) for draw in draws])
     array = draws if getattr(draws, "ndim", None) == 3 else None
     if array is None:
         array = np.asarray(check_array(draws, dtype="numeric", estimator=estimator))[None]

@@ -76,8 +76,8 @@ def predict_nodes(
     running = RunningMoments()
     stream = (running.add(draw).cpu().numpy() for draw in model.draws(data, samples, seed=seed))
     first = np.stack(list(islice(stream, training_draws)))
-    # One fold less than the smallest class has nodes leaves two of it in each part that trains.
-    split = StratifiedKFold(int(min(folds, counts[present].min() - 1)), shuffle=True, random_state=0)
+    # With no more folds than the smallest class has nodes, each part that trains has two of it or more.
+    split = StratifiedKFold(int(min(folds, counts[present].min())), shuffle=True, random_state=0)
     parts = [(labelled[train], labelled[test]) for train, test in split.split(labelled, labels[labelled])]
     unlabelled = np.flatnonzero(labels < 0)
     if len(unlabelled):

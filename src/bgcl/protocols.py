@@ -93,8 +93,10 @@ def _public(data: "Data", count: int | None, seed: int) -> list[Split]:
     if count is not None and count > many:
         raise BGCLError(f"The graph has {many} published splits, not {count}.")
 
+    labelled = labels_of(data) >= 0
+
     def part(mask: Array, i: int) -> Array:
-        return np.flatnonzero(mask[:, i] if mask.ndim == 2 else mask)
+        return np.flatnonzero((mask[:, i] if mask.ndim == 2 else mask) & labelled)
 
     return [Split(part(train, i), part(validation, i), part(test, i)) for i in range(count or many)]
 

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from bgcl.errors import BGCLError
 from bgcl.estimator import BGCL
+from bgcl.graph import unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,29 +40,32 @@ def noise_experiment(
 ) -> NoiseExperiment:  # fmt: skip
     """Replace the attributes of `nodes` random nodes by normal noise, train with and without, and compare ASTD.
 
-    The two models have the same seed, so that they begin alike and differ only by the noise.
+    The noise is put in after the attributes' rows are scaled, if the settings say so, and is not scaled itself. The two
+    models have the same seed, so that they begin alike and differ only by the noise.
     """
     if not 1 <= nodes < data.num_nodes:
         raise BGCLError(f"The number of noisy nodes must be between 1 and {data.num_nodes - 1}. Got {nodes} instead.")
     random = np.random.default_rng(seed)
     chosen = np.sort(random.choice(data.num_nodes, nodes, replace=False))
     noise = deviation * random.standard_normal((nodes, data.x.shape[1]))
-    fit = train or (lambda graph: BGCL(preset, seed=seed, **settings).fit(graph, progress=False))
-    noisy_data = data.clone()
-    noisy_data.x = _replace_rows(data.x, chosen, torch.as_tensor(noise, dtype=torch.float32))
-    clean, noisy = (fit(graph).moments(graph, samples, seed=seed).astd.cpu().numpy() for graph in (data, noisy_data))
-    return NoiseExperiment(chosen, hops_from(data, chosen), clean, noisy)
-
-
-def _replace_rows(x: torch.Tensor, rows: Array, values: torch.Tensor) -> torch.Tensor:
-    dense = x.to_dense().clone()
-    dense[torch.as_tensor(rows)] = values
-    return dense
+    model = BGCL(preset, **settings | {"seed": seed})
+    scaled = model.settings.model_dump() | {"normalise_rows": False}
+    fit = train or (lambda graph: BGCL(**scaled).fit(graph, progress=False))
+    clean_x = data.x.to_dense().float()
+    clean_x = unit_rows(clean_x) if model.settings.normalise_rows else clean_x
+    noisy_x = clean_x.clone()
+    noisy_x[torch.as_tensor(chosen)] = torch.as_tensor(noise, dtype=torch.float32)
+    found = []
+    for x in (clean_x, noisy_x):
+        graph = data.clone()
+        graph.x = x
+        found.append(fit(graph).moments(graph, samples, seed=seed).astd.cpu().numpy())
+    return NoiseExperiment(chosen, hops_from(data, chosen), *found)
 
 
 def hops_from(data: Data, nodes: Array) -> Array:
     """The number of hops from the nearest of `nodes`, `(N,)`; -1 where there is no path."""
     row, column = data.edge_index.cpu().numpy()
     adjacency = csr_matrix((np.ones(len(row)), (row, column)), shape=(data.num_nodes, data.num_nodes))
-    hops = dijkstra(adjacency, indices=nodes, unweighted=True, min_only=True)
+    hops = dijkstra(adjacency, indices=nodes, unweighted=True, min_only=True, directed=False)
     return np.where(np.isfinite(hops), hops, -1).astype(int)

@@ -22,7 +22,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     drop: tuple[str, ...] = Field(
-        ("connections in 8 blocks",), description="what a view drops, a sentence for each mask"
+        ("connections in 8 blocks", "features"), description="what a view drops, a sentence for each mask"
     )
     normalise: Literal["after", "before"] = Field(
         "after", description="normalise the adjacency after or before masking"
@@ -45,7 +45,7 @@ class Settings(BaseModel):
     lr_rates: float = Field(0.001, gt=0, le=1, description="learning rate of the drop rates")
     epochs: int = Field(600, ge=1, le=1_000_000, description="number of epochs")
     batches: int = Field(1, ge=1, le=100_000, description="number of METIS clusters that are batches of an epoch")
-    normalise_rows: bool = Field(True, description="scale each node's attributes to sum to one")
+    normalise_rows: bool = Field(True, description="scale each node's attributes to sum to one in absolute value")
     memory_budget: int = Field(1024, ge=0, le=1 << 20, description="MiB of similarities that a step may keep")
     seed: int = Field(0, ge=0, lt=2**63, description="of every random number")
     device: str = Field("cpu", description="where to compute, such as cpu or cuda")

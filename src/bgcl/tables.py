@@ -32,7 +32,7 @@ def write_table(path: Path, columns: dict[str, Any]) -> None:
         rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
         with part.open("w", newline="", encoding="utf-8") as file:
             if path.suffix == ".json":
-                json.dump([dict(zip(columns, row, strict=True)) for row in rows], file)
+                json.dump([{n: None if v != v else v for n, v in zip(columns, row, strict=True)} for row in rows], file)
             else:
                 csv.writer(file).writerows([list(columns), *rows])
 

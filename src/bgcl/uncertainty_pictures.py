@@ -114,7 +114,7 @@ def by_class_figure(results: Sequence[SplitResult], measure: str = RECOMMENDED) 
                 box.set(facecolor=COLOURS[side], alpha=0.6, hatch="" if right else "///")
             axis.plot([], [], "s", color=COLOURS[side], label=f"predicted {name}")
         axis.set(title="Uncertainty by class", ylabel=_words(measure), xlabel="class")
-        axis.set_xticks(np.arange(len(classes)), [str(c) for c in classes])
+        axis.set_xticks(np.arange(len(classes)), [str(results[0].classes[c]) for c in classes])
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     return figure
 

@@ -79,6 +79,13 @@ def print_rates(model: "BGCL") -> None:
     print_table(rows)
 
 
+def versions() -> dict[str, str]:
+    """What results were computed with."""
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("bgcl", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")}
+
+
 def print_json(value: Any) -> None:
     print(json_.dumps(value, indent=2))
 

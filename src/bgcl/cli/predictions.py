@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bgcl.cli.common import DrawSeed, GraphOf, Json, Quiet, RunFolder, Samples, open_run, print_json, print_table
+from bgcl.cli.common import (
+    DrawSeed,
+    GraphOf,
+    Json,
+    Quiet,
+    RunFolder,
+    Samples,
+    open_run,
+    print_json,
+    print_table,
+    versions,
+)
 from bgcl.errors import BGCLError, nearest
 
 if TYPE_CHECKING:
@@ -86,13 +97,15 @@ def evaluate(
     from bgcl.evaluation import APPENDIX, evaluate_model, summary
 
     how = APPENDIX if appendix else {"samples": samples}
-    results = []
+    results, settings = [], []
     for run in runs:
         model, data = open_run(run, graph, quiet)
+        settings.append(model.settings.model_dump(mode="json", exclude_none=True))
         chosen = protocol or protocols.suited_to(data)
         results.append(evaluate_model(model, data, chosen, splits, seed=seed, progress=not quiet and not json, **how))
     scores = summary(results)
-    facts: dict[str, Any] = {"runs": [str(run) for run in runs], "protocol": chosen, "splits": len(results[0]), **how}
+    facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": model.graph_.name, "protocol": chosen}
+    facts |= {"splits": len(results[0]), **how, "settings": settings, "versions": versions()}
     if plots is not None:
         from bgcl.uncertainty_pictures import save_evaluation
 
