@@ -14,6 +14,7 @@ import pytest
 from bgcl.cli import main
 
 FAST = ["--epochs", "2", "--set", "widths=[8, 4]", "--quiet"]
+LONGER = ["--epochs", "40", "--set", "widths=[32, 16]", "--set", "lr_weights=0.01", "--quiet"]
 
 
 @pytest.fixture
@@ -143,7 +144,7 @@ def blobs(tmp_path) -> str:
 
 def test_evaluate_reports_scores_of_all_measures_over_splits_and_seeds(bgcl, blobs):
     for seed in ("0", "1"):
-        bgcl("train", blobs, "--out", f"r{seed}", "--seed", seed, *FAST)
+        bgcl("train", blobs, "--out", f"r{seed}", "--seed", seed, *LONGER)
     code, out, _ = bgcl("evaluate", "r0", "r1", "--splits", "3", "--samples", "14", "--json", "--plots", "p")
     found = json.loads(out)
     assert code == 0
@@ -166,7 +167,7 @@ def test_evaluate_by_the_papers_appendix(bgcl, blobs):
 
 
 def test_predict_writes_label_class_probability_and_uncertainty(bgcl, blobs):
-    bgcl("train", blobs, "--out", "r", *FAST)
+    bgcl("train", blobs, "--out", "r", *LONGER)
     code, out, _ = bgcl("predict", "r", "--out", "p.csv", "--samples", "14", "--json")
     assert code == 0
     table = read_table(Path("p.csv"))

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from bgcl.evaluation import evaluate, evaluate_model, summary
     from bgcl.masks import Mask
     from bgcl.measures import uncertainty
-    from bgcl.mixture import MixtureClassifier, MixtureRegressor
+    from bgcl.mixture import MixtureClassifier
+    from bgcl.mixture_regression import MixtureRegressor
     from bgcl.node_draws import NodeDraws
     from bgcl.prediction import predict_nodes
     from bgcl.protocols import splits
@@ -31,7 +32,7 @@ _HOME = {
     "BGCL": "estimator",
     "Mask": "masks",
     "MixtureClassifier": "mixture",
-    "MixtureRegressor": "mixture",
+    "MixtureRegressor": "mixture_regression",
     "Moments": "embeddings",
     "NodeDraws": "node_draws",
     "Settings": "settings",

@@ -9,10 +9,9 @@ from rich.console import Console
 from bgcl.cli.common import print_json, print_rates, print_table
 from bgcl.data import load
 from bgcl.estimator import BGCL
-from bgcl.evaluation import evaluate_model, summary
+from bgcl.evaluation import Array, SplitResult, evaluate_model, summary
 from bgcl.measures import RECOMMENDED
 from bgcl.pictures import posterior_figure, save, training_figure
-from bgcl.prediction import predict_nodes
 from bgcl.uncertainty_pictures import save_evaluation
 
 SPLITS = 10
@@ -27,30 +26,37 @@ def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) 
     model = BGCL(preset="cora", seed=seed, **settings).fit(data, out=out, progress=show)
     console.print(f"Classifying from the draws, with the labels of 10 % of the papers, {SPLITS} random splits.")
     results = evaluate_model(model, data, "grace", SPLITS, progress=show)
-    prediction = predict_nodes(model, data)
     save(training_figure(model.history_), out / "training.png")
     save(posterior_figure(model.history_), out / "drop_rates.png")
     pictures = [out / "training.png", out / "drop_rates.png", *save_evaluation(results, out)]
-    order = np.argsort(getattr(prediction.uncertainty, RECOMMENDED))
+    first = results[0]
+    order = np.argsort(getattr(first.uncertainty, RECOMMENDED))
     scores = summary([results])
-    found = {
+    found: dict[str, Any] = {
         "scores": scores,
         "drop_rates": model.drop_rates_,
-        "most_certain": order[:3].tolist(),
-        "least_certain": order[-3:][::-1].tolist(),
+        "most_certain": _rows(first, order[:3]),
+        "least_certain": _rows(first, order[-3:][::-1]),
         "pictures": [str(path) for path in pictures],
     }
     if json:
         print_json(found)
         return
     _print_scores(scores)
-    print("\nThe most and the least certain papers:")
-    columns = prediction.columns()
-    shown = ("node", "label", "predicted", "probability", RECOMMENDED)
-    print_table([{name: columns[name][node].item() for name in shown} for node in [*order[:3], *order[-3:][::-1]]])
+    print("\nThe most and the least certain papers whose label was not seen, in the first split:")
+    print_table([*found["most_certain"], *found["least_certain"]])
     print("\nWhat each view learned to drop:")
     print_rates(model)
     print(f"\nPictures: {', '.join(str(path) for path in pictures)}")
+
+
+def _rows(result: SplitResult, which: Array) -> list[dict[str, Any]]:
+    """Some test nodes of a split: what was predicted, how sure, and what is true."""
+    probability = result.uncertainty.probability[which]
+    return [
+        {"node": int(node), "label": int(label), "predicted": int(row.argmax()), "probability": float(row.max())}
+        for node, label, row in zip(result.test[which], result.label[which], probability, strict=True)
+    ]
 
 
 def _print_scores(scores: dict[str, dict[str, float]]) -> None:
