@@ -89,7 +89,7 @@ def evaluate(
     head: Callable[[], MixtureClassifier] = MixtureClassifier,
 ) -> list[SplitResult]:
     """A mixture head for each split, trained on the first draws and tested on the others; draws are `(N, d)` each."""
-    stream = (np.asarray(draw) for draw in draws)
+    stream = (draw.cpu().numpy() if isinstance(draw, Tensor) else np.asarray(draw) for draw in draws)
     first = np.array(list(islice(stream, training_draws)))
     if not len(first):
         raise BGCLError("There are no draws: an evaluation needs one or more.")
@@ -140,12 +140,12 @@ def predict_all(
     stack, classes = HeadStack(heads), len(heads[0].classes_)
     accumulator: Accumulator | None = None
     for group in _sets(draws, set_size):
-        probability = stack.predict_proba(group)  # (N, heads, C)
-        accumulator = accumulator or Accumulator(probability.shape[0] * len(heads), classes)
-        accumulator.add(probability.reshape(-1, classes))
-    found = (accumulator or Accumulator(0, classes)).result()
-    rows = [which * len(heads) + i for i, which in enumerate(nodes)]
-    return [found.of(row) for row in rows]
+        probability = stack.predict_proba(group)  # (C, heads, N)
+        accumulator = accumulator or Accumulator(classes, probability[0].size)
+        accumulator.add(probability.reshape(classes, -1))
+    found = (accumulator or Accumulator(classes, 0)).result()
+    count = len(found.margin) // len(heads)
+    return [found.of(which + i * count) for i, which in enumerate(nodes)]
 
 
 def _sets(draws: Iterator[Array], size: int) -> Iterator[Array]:

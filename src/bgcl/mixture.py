@@ -24,7 +24,8 @@ from bgcl.node_draws import as_draws, check_targets
 Array = npt.NDArray[Any]
 Objective = Callable[[Array, float], tuple[float, Array]]  # parameters and penalty: loss and gradient
 
-PATH = (3.0, 10.0, 30.0, 100.0)  # inverse strengths of the penalty, strongest first
+# Inverse strengths of the penalty, strongest first, for embeddings whose mean square distance from their centre is 1.
+PATH = (10.0, 30.0, 100.0)
 PATH_DRAWS = 4  # as many tell one strength from another as well as all would
 
 
@@ -54,23 +55,24 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
             self.C_, self.sharpness_, start = (
                 self._best_on_path(draws, y, folds) if self.C == "cv" else (float(self.C), 1.0, self._start(draws, y))
             )
-            found = self._optimise(self._objective(draws, y), self.C_, start, 1e-8)
+            # A strength that was chosen from a coarse path deserves no great precision.
+            found = self._optimise(self._objective(draws, y), self.C_, start, 1e-6 if self.C == "cv" else 1e-9)
             return self._moved(found * self.sharpness_, centre)
 
     def _best_on_path(self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]) -> tuple[float, float, Array]:
         """The penalty's strength and the sharpness under which held-out nodes are likeliest, and where to begin."""
         held_out = np.zeros((len(PATH), len(self.sharpnesses)))
         sums = np.zeros((len(PATH), len(self._start(draws, y))))
+        unit = float(np.square(draws).sum(2).mean()) or 1.0
         for train, test in folds:
             objective = self._objective(draws[:PATH_DRAWS, train], y[train])
             parameters = self._start(draws, y)
             for i, C in enumerate(PATH):  # the stronger penalty's solution is where the next begins
-                parameters = self._optimise(objective, C, parameters, 1e-3)
+                parameters = self._optimise(objective, C / unit, parameters, 1e-3)
                 sums[i] += parameters
-                for j, sharpness in enumerate(self.sharpnesses):
-                    held_out[i, j] += self._log_likelihood(sharpness * parameters, draws[:, test], y[test])
+                held_out[i] += self._log_likelihoods(parameters, draws[:, test], y[test])
         best, sharpest = np.unravel_index(held_out.argmax(), held_out.shape)
-        return PATH[int(best)], self.sharpnesses[int(sharpest)], sums[int(best)] / len(folds)
+        return PATH[int(best)] / unit, self.sharpnesses[int(sharpest)], sums[int(best)] / len(folds)
 
     def _optimise(self, objective: Objective, C: float, start: Array, tolerance: float) -> Array:
         def penalised(parameters: Array) -> tuple[float, Array]:
@@ -112,7 +114,8 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
         """The parameters for draws as they are, from those for draws less their `centre`."""
         raise NotImplementedError
 
-    def _log_likelihood(self, parameters: Array, draws: Array, y: Array) -> float:
+    def _log_likelihoods(self, parameters: Array, draws: Array, y: Array) -> Array:
+        """The log likelihood of all nodes, for each of the sharpnesses."""
         raise NotImplementedError
 
     def _draws(self, draws: object) -> Array:
@@ -184,30 +187,36 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         return np.concatenate([W.ravel(), c - centre @ W])
 
     def _objective(self, draws: Array, y: Array) -> Objective:
+        # Classes first: NumPy is slow at sums over a short last axis.
         samples, nodes, width = draws.shape
-        flat = draws.reshape(-1, width)
-        classes, picked = len(self.classes_), (np.arange(nodes), y)
+        X = np.ascontiguousarray(draws.reshape(-1, width).T)  # (d, S N)
+        classes, column = len(self.classes_), np.arange(samples * nodes)
+        row = np.tile(y, samples)
 
         def objective(parameters: Array, penalty: float) -> tuple[float, Array]:
             W, c = _split(parameters, width, classes)
-            log_p = _log_softmax(flat @ W + c).reshape(samples, nodes, classes)
-            of_label = log_p[:, *picked]  # (S, N): log p(y_n | h_k)
+            logits = W.T @ X + c[:, None]  # (C, S N)
+            logits -= logits.max(0)
+            p = np.exp(logits)
+            total = p.sum(0)
+            of_label = (logits[row, column] - np.log(total)).reshape(samples, nodes)  # log p(y_n | h_k)
             log_mixture = log_sum_exp(of_label)
             # A draw's share of its node's likelihood is its weight in the gradient.
-            weight = np.exp(of_label - log_mixture)[..., None]  # (S, N, 1)
-            error = np.exp(log_p)
-            error[:, *picked] -= 1
-            error *= weight
-            error = error.reshape(-1, classes)
+            weight = np.exp(of_label - log_mixture).ravel()
+            p *= weight / total
+            p[row, column] -= weight
             loss = nodes * np.log(samples) - log_mixture.sum() + penalty / 2 * np.square(W).sum()
-            return loss, np.concatenate([(flat.T @ error + penalty * W).ravel(), error.sum(0)])
+            return loss, np.concatenate([(X @ p.T + penalty * W).ravel(), p.sum(1)])
 
         return objective
 
-    def _log_likelihood(self, parameters: Array, draws: Array, y: Array) -> float:
+    def _log_likelihoods(self, parameters: Array, draws: Array, y: Array) -> Array:
         W, c = _split(parameters, draws.shape[2], len(self.classes_))
-        of_label = _log_softmax(draws @ W + c)[:, np.arange(len(y)), y]
-        return float((log_sum_exp(of_label) - np.log(len(draws))).sum())
+        logits = np.ascontiguousarray(np.moveaxis(draws @ W + c, 2, 0))  # (C, S, N)
+        logits -= logits.max(0)
+        own = logits[y, :, np.arange(len(y))].T  # (S, N)
+        mixtures = (log_sum_exp(s * own - np.log(np.exp(s * logits).sum(0))) for s in self.sharpnesses)
+        return np.asarray([mixture.sum() - len(y) * np.log(len(draws)) for mixture in mixtures])
 
     def predict_samples(self, draws: object) -> Array:
         """Class probabilities of every draw, `(S, N, C)`."""
@@ -231,19 +240,23 @@ class HeadStack:
     def __init__(self, heads: Sequence[MixtureClassifier]) -> None:
         if any(not np.array_equal(head.classes_, heads[0].classes_) for head in heads):
             raise BGCLError("The heads differ in their classes: they cannot predict together.")
-        self.heads = heads
-        split = [_split(head.coefficients_, head.n_features_in_, len(head.classes_)) for head in heads]
-        self.W = np.concatenate([W for W, _ in split], axis=1)  # (d, heads * C)
-        self.c = np.concatenate([c for _, c in split])
+        self.heads, self.classes = heads, len(heads[0].classes_)
+        split = [_split(head.coefficients_, head.n_features_in_, self.classes) for head in heads]
+        self.W = np.stack([W for W, _ in split], axis=2).reshape(-1, self.classes * len(heads)).T  # (C heads, d)
+        self.c = np.stack([c for _, c in split], axis=1).reshape(-1, 1)
 
     def predict_proba(self, draws: object) -> Array:
-        """Class probabilities of the mixture over draws `(S, N, d)`, `(N, heads, C)`."""
+        """Class probabilities of the mixture over draws `(S, N, d)`, classes first: `(C, heads, N)`."""
         X = as_draws(draws, self.heads[0].normalise, self.heads[0])
-        total = np.zeros((X.shape[1], len(self.heads), len(self.heads[0].classes_)))
+        W, c = np.ascontiguousarray(self.W, dtype=X.dtype), self.c.astype(X.dtype)
+        mean = np.zeros((self.classes, len(self.heads), X.shape[1]), dtype=X.dtype)
         for draw in X:
-            logits = draw @ self.W.astype(X.dtype) + self.c.astype(X.dtype)
-            total += np.exp(_log_softmax(logits.reshape(total.shape)))
-        return total / len(X)
+            p = (W @ draw.T + c).reshape(mean.shape)
+            p -= p.max(0)
+            np.exp(p, out=p)
+            p /= p.sum(0) * len(X)
+            mean += p
+        return mean
 
 
 def _adam(objective: Callable[[Array], tuple[float, Array]], parameters: Array, steps: int, rate: float = 0.1) -> Array:

@@ -73,10 +73,10 @@ class MixtureRegressor(RegressorMixin, MixtureHead):  # type: ignore[misc]
 
         return objective
 
-    def _log_likelihood(self, parameters: Array, draws: Array, y: Array) -> float:
+    def _log_likelihoods(self, parameters: Array, draws: Array, y: Array) -> Array:
         width = draws.shape[2]
         log_density = norm.logpdf(y, draws @ parameters[:width] + parameters[width], np.exp(parameters[width + 1]))
-        return float((log_sum_exp(log_density) - np.log(len(draws))).sum())
+        return np.array([(log_sum_exp(log_density) - np.log(len(draws))).sum()])
 
     def predict_samples(self, draws: object) -> Array:
         """The mean of every draw, `(S, N)`."""

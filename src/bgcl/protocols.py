@@ -61,7 +61,7 @@ def labels_of(data: "Data") -> Array:
     """Class numbers `(N,)`, -1 where a node has none."""
     if data.y is None:
         raise BGCLError("The graph has no labels (data.y). They are needed to train and test a classifier.")
-    labels = np.asarray(data.y)
+    labels: Array = data.y.cpu().numpy()
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise BGCLError(f"data.y must hold one class number for each node. Got {labels.dtype} of shape {labels.shape}.")
     if not (labels >= 0).any():
@@ -84,11 +84,10 @@ def _random(parts: tuple[float, float], default: int) -> Callable[["Data", int |
 
 
 def _public(data: "Data", count: int | None, seed: int) -> list[Split]:
-    masks = {name: getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")}
-    missing = [name for name, mask in masks.items() if mask is None]
-    if missing:
-        raise BGCLError(f"The graph has no published masks (data.{missing[0]}_mask). Take the protocol grace or bgrl.")
-    train, validation, test = (np.asarray(mask) for mask in masks.values())
+    for name in ("train_mask", "val_mask", "test_mask"):
+        if name not in data:
+            raise BGCLError(f"The graph has no published masks (data.{name}). Take the protocol grace or bgrl.")
+    train, validation, test = (mask.cpu().numpy() for mask in (data.train_mask, data.val_mask, data.test_mask))
     many = max(mask.shape[1] if mask.ndim == 2 else 1 for mask in (train, validation, test))
     if count is not None and count > many:
         raise BGCLError(f"The graph has {many} published splits, not {count}.")
