@@ -179,11 +179,44 @@ def test_predict_writes_label_class_probability_and_uncertainty(bgcl, blobs):
     assert (np.array(table["predicted"]) == np.arange(120) % 2).mean() > 0.8
 
 
+def test_scores_as_a_table_and_undefined_spreads_as_null(bgcl, blobs):
+    bgcl("train", blobs, "--out", "r", *FAST)
+    code, out, _ = bgcl("evaluate", "r", "--splits", "2", "--samples", "14", "--json", "--out", "scores.csv")
+    assert code == 0
+    assert json.loads(out, parse_constant=pytest.fail)["scores"]["accuracy"]["over_seeds"] is None
+    table = read_table(Path("scores.csv"))
+    assert table["mean"][table["score"].index("ece")] == pytest.approx(json.loads(out)["scores"]["ece"]["mean"])
+
+
+@pytest.mark.parametrize("name", ["Cora", "CORA"])
+def test_a_data_set_brings_its_preset_however_it_is_spelt(bgcl, name):
+    from bgcl.cli.training import _preset
+
+    assert _preset(name, None) == "cora"
+    assert _preset("amazon_photo", None) == "amazon-photo"
+    assert _preset("some.npz", None) is None
+
+
+def test_a_run_that_is_overwritten_stays_until_the_first_epoch_of_the_new_one(bgcl, tmp_path, monkeypatch):
+    graph = str(small_graph(tmp_path / "ring.npz"))
+    bgcl("train", graph, "--out", "r", *FAST)
+    before = Path("r/model.safetensors").read_bytes()
+    monkeypatch.setattr("bgcl.training.Training.step", interrupted)
+    code, _, err = bgcl("train", graph, "--out", "r", "--overwrite", *FAST)
+    assert code == 130
+    assert "Go on with" not in err
+    assert Path("r/model.safetensors").read_bytes() == before
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
 def test_rank_lists_the_most_uncertain_nodes_first(bgcl, blobs):
     bgcl("train", blobs, "--out", "r", *FAST)
     bgcl("predict", "r", "--out", "p.json", "--samples", "14")
     entropy = np.array(read_table(Path("p.json"))["predictive_entropy"])
-    rows = json.loads(bgcl("rank", "r", "--by", "predictive-entropy", "--top", "5", "--samples", "14", "--json")[1])
+    rows = json.loads(bgcl("rank", "r", "--by", "entropy", "--top", "5", "--samples", "14", "--json")[1])
     assert [row["node"] for row in rows] == np.argsort(-entropy)[:5].tolist()
     rows = json.loads(bgcl("rank", "r", "--unlabelled", "--top", "20", "--samples", "14", "--json")[1])
     assert {row["node"] for row in rows} == {node for node in range(120) if node % 6 == 5}
@@ -205,6 +238,33 @@ class TestBadInputDownstream:
     def run(self, bgcl, blobs):
         bgcl("train", blobs, "--out", "r", *FAST)
         return bgcl
+
+    def test_runs_of_different_settings_are_not_pooled(self, run, blobs):
+        run("train", blobs, "--out", "other", "--set", "tau=0.7", *FAST)
+        check_refused(run("evaluate", "r", "other"), "must differ by seed alone")
+
+    def test_runs_of_different_graphs_are_not_pooled(self, run, tmp_path):
+        run("train", str(small_graph(tmp_path / "ring.npz")), "--out", "other", *FAST)
+        check_refused(run("evaluate", "r", "other"), "trained on another graph")
+
+    def test_samples_with_the_appendix(self, run):
+        check_refused(run("evaluate", "r", "--appendix", "--samples", "20"), "leave out --samples")
+
+    def test_a_seed_out_of_range(self, run):
+        check_refused(run("embed", "r", "--out", "e.csv", "--seed", str(2**70)), "The seed must be")
+
+    def test_out_that_is_a_file(self, run, blobs):
+        Path("file").write_text("")
+        check_refused(run("train", blobs, "--out", "file", *FAST), "file")
+
+    def test_a_graph_that_is_a_folder(self, run):
+        Path("folder.npz").mkdir()
+        check_refused(run("train", "folder.npz", "--out", "n", *FAST), "Cannot read folder.npz")
+
+    def test_facts_of_another_type(self, run):
+        text = Path("r/model.toml").read_text()
+        Path("r/model.toml").write_text(text.replace("attributes = 8", 'attributes = "x"'))
+        check_refused(run("evaluate", "r"), "model.toml is damaged")
 
     def test_unknown_measure(self, run):
         check_refused(run("rank", "r", "--by", "entropi"), "Unknown measure 'entropi'")
@@ -286,6 +346,11 @@ BAD = {
     "unknown option": (["train", "cora", "--bogus"], "No such option"),
     "missing argument": (["train"], "Missing argument"),
     "a file that is no graph": (["train", "missing.npz"], "missing.npz"),
+    "no epochs": (["train", "cora", "--epochs", "0"], "'epochs' must be a whole number between 1 and"),
+    "nothing to drop": (["train", "cora", "--set", "drop=[]"], "'drop' must be"),
+    "a preset as a setting": (["train", "cora", "--set", "preset=cora"], "Name a preset with --preset"),
+    "resume with a preset": (["train", "cora", "--resume", "--preset", "cora"], "leave out --preset and --overwrite"),
+    "a name that is far too long": (["train", "x" * 5000], "x"),
     "a device that is not there": (["train", "cora", "--set", "device=moon"], "device"),
 }
 

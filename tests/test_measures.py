@@ -150,4 +150,4 @@ def test_what_is_no_probability_is_refused(samples, message):
 
 def test_an_accumulator_without_draws_has_no_result():
     with pytest.raises(BGCLError, match="no draws"):
-        Accumulator(3, 2).result()
+        Accumulator(2, 3).result()

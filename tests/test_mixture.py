@@ -188,17 +188,29 @@ class TestClassifier:
     def test_cross_validation_picks_from_the_path_and_is_deterministic(self):
         draws, y = random_draws(5, 45)
         one, other = (MixtureClassifier().fit(draws, y) for _ in range(2))
-        assert one.C_ in PATH
+        unit = draws / np.linalg.norm(draws, axis=-1, keepdims=True)
+        spread = np.square(unit - unit.mean((0, 1))).sum(2).mean()
+        assert min(abs(one.C_ * spread - C) for C in PATH) < 1e-9
         assert (one.C_, one.sharpness_) == (other.C_, other.sharpness_)
         np.testing.assert_array_equal(one.coefficients_, other.coefficients_)
 
     def test_noise_is_penalised_more_than_signal(self):
         random = np.random.default_rng(0)
         y = np.arange(60) % 2
-        noise = MixtureClassifier(normalise=False).fit(random.normal(size=(2, 60, 20)), y)
-        signal = MixtureClassifier(normalise=False).fit(0.1 * random.normal(size=(2, 60, 2)) + y[:, None], y)
-        strongest = min(PATH)
-        assert signal.C_ > noise.C_ == strongest
+        noise = random.normal(size=(2, 60, 20))
+        signal = 0.1 * random.normal(size=(2, 60, 2)) + y[:, None]
+        weak, strong = (
+            MixtureClassifier(normalise=False).fit(X, y).C_ * np.square(X - X.mean((0, 1))).sum(2).mean()
+            for X in (signal, noise)
+        )
+        assert weak > strong
+        assert strong == pytest.approx(min(PATH))
+
+    def test_the_choice_does_not_depend_on_the_scale_of_the_embeddings(self):
+        draws, y = random_draws(5, 45)
+        one, scaled = (MixtureClassifier(normalise=False).fit(s * draws, y) for s in (1, 100))
+        assert pytest.approx(one.C_ / 1e4) == scaled.C_
+        np.testing.assert_allclose(one.predict_proba(draws), scaled.predict_proba(100 * draws), atol=1e-3)
 
     @pytest.mark.parametrize("labels", [np.array(["b", "a", "c"]), np.array(["b", "a", "c"], dtype=object)])
     def test_labels_may_be_strings(self, labels):

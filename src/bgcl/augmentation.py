@@ -62,7 +62,7 @@ class Augmentation(nn.Module):
     def draw(
         self, view: View, graph: Graph, inputs: Sequence[LayerInput], generator: torch.Generator, *, hard: bool = False
     ) -> list[LayerMask]:
-        """Draw rates from their posterior, then masks; `hard` masks are Bernoulli draws instead of relaxed ones."""
+        """Rates first, a draw or the median of their posterior, then masks at these rates, relaxed or `hard`."""
         layers = [LayerMask() for _ in range(self.layers)]
         for mask, rate in self.of(view):
             logit = rate.draw(generator) if self._draw == "sample" else rate.median()  # (layers, blocks) or with 1

@@ -1,6 +1,5 @@
 """`BGCL`: the method as one object, in the manner of scikit-learn."""
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -76,27 +75,20 @@ class BGCL:
         folder = None if out is None else Path(out)
         if resume:
             self._restore(training, folder)
-        elif folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / runs.TENSORS).unlink(missing_ok=True)
-            runs.write_about(folder, self.settings, facts)
         with self._reporter(progress, training.epoch) as report:
             self._train(training, folder, report)
         return self
 
     def _train(self, training: Training, folder: Path | None, report: Reporter) -> None:
-        if folder is not None:
-            runs.write_history(folder, self.history_)
-        history = None if folder is None else (folder / runs.HISTORY).open("a", encoding="utf-8")
-        with history or nullcontext():
-            for record in training.run():
-                self.history_.append(record.to_dict())
-                if folder is not None and history is not None:
-                    # First the history, then the tensors: what follows the last whole epoch is cut off on resuming.
-                    history.write(json.dumps(record.to_dict()) + "\n")
-                    history.flush()
-                    runs.write_tensors(folder, training.network.state_dict(), training.state())
-                report(record)
+        for record in training.run():
+            if folder is not None:
+                if record.epoch == 1:
+                    runs.begin(folder, self.settings, self.graph_)  # not before: a run that was there stays till now
+                # First the history, then the tensors: what follows the last whole epoch is cut off on reading.
+                runs.append_history(folder, record.to_dict())
+                runs.write_tensors(folder, training.network.state_dict(), training.state())
+            self.history_.append(record.to_dict())
+            report(record)
 
     def _restore(self, training: Training, folder: Path | None) -> None:
         if folder is None:
@@ -104,7 +96,7 @@ class BGCL:
         saved = runs.read(folder)
         if not saved.training:
             raise BGCLError(f"{folder} holds a model that was saved without its training: it cannot be resumed.")
-        free = ("epochs", "device", "memory_budget")
+        free = ("epochs", "memory_budget")
         changed = {name for name, value in self.settings if name not in free and value != getattr(saved.settings, name)}
         if changed:
             raise BGCLError(
@@ -117,8 +109,9 @@ class BGCL:
             raise BGCLError(
                 f"{folder} is at epoch {training.epoch} already, beyond the {self.settings.epochs} asked for."
             )
-        self.history_ = saved.history[: training.epoch]
+        self.history_ = saved.history
         runs.write_about(folder, self.settings, self.graph_)
+        runs.write_history(folder, self.history_)
 
     def _reporter(self, progress: bool | Reporter, start: int) -> AbstractContextManager[Reporter]:
         if callable(progress):
@@ -141,6 +134,8 @@ class BGCL:
         """As `sample`, but one draw `(N, d)` at a time."""
         if samples < 1:
             raise BGCLError(f"The number of samples must be 1 or more. Got {samples} instead.")
+        if seed is not None and not 0 <= seed < 2**63:
+            raise BGCLError(f"The seed must be a whole number between 0 and 2^63. Got {seed} instead.")
         network, graph = self._ready(data)
         generator = torch.Generator(self.settings.device).manual_seed(self.settings.seed if seed is None else seed)
         return draws(network, graph, samples, generator, hard=hard)
@@ -182,6 +177,7 @@ class BGCL:
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, device: str = "cpu") -> "BGCL":
         """A model that was saved, or a run's latest epoch; refused with the reason if it does not fit."""
+        _check_device(device)
         saved = runs.read(folder)
         model = cls(**saved.settings.model_dump() | {"device": device})
         model.graph_, model.history_ = saved.graph, saved.history
@@ -220,12 +216,7 @@ class BGCL:
         return network, self._prepare(data)
 
     def _prepare(self, data: Data) -> Graph:
-        try:
-            torch.empty(0, device=self.settings.device)
-        except (RuntimeError, AssertionError):
-            raise BGCLError(
-                f"The setting 'device' is '{self.settings.device}', which is not on this machine."
-            ) from None
+        _check_device(self.settings.device)
         return prepare(data, normalise_rows=self.settings.normalise_rows, device=self.settings.device)
 
     def check_trained_on(self, data: Data) -> None:
@@ -240,3 +231,10 @@ class BGCL:
                 f"The run was trained on another graph ({trained.nodes} nodes, {trained.edges} edges, "
                 f"{trained.attributes} attributes), not on this one ({given.nodes}, {given.edges}, {given.attributes})."
             )
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):
+        raise BGCLError(f"The setting 'device' is '{device}', which is not on this machine.") from None

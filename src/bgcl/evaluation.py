@@ -1,7 +1,8 @@
 """Train mixture heads on the splits of a protocol and measure accuracy, calibration and the quality of uncertainty.
 
 The first draws train the heads, the others predict, in sets of `set_size` that each make one prediction. The paper's
-appendix is 500 draws, `training_draws=10, set_size=10`: a classifier on 10, and 49 predictions from 49 sets of 10.
+appendix is 500 draws, `training_draws=10, set_size=10` and the paper's head: a classifier on 10 draws, and 49
+predictions from 49 sets of 10.
 All heads see each draw as it comes, so that neither an `(S, N, C)` array nor all draws are ever held.
 """
 
@@ -105,7 +106,8 @@ def evaluate(
 
 def evaluate_model(
     model: "BGCL", data: "Data", protocol: str = "grace", count: int | None = None, *, samples: int = 100,
-    training_draws: int = 10, set_size: int = 1, seed: int | None = None, progress: bool = False,
+    training_draws: int = 10, set_size: int = 1, head: Callable[[], MixtureClassifier] = MixtureClassifier,
+    seed: int | None = None, progress: bool = False,
 ) -> list[SplitResult]:  # fmt: skip
     """Draw embeddings of a model and `evaluate` them on the splits of a protocol, which do not depend on the model."""
     if samples < training_draws + set_size:
@@ -116,7 +118,7 @@ def evaluate_model(
         from bgcl.progress import counted
 
         stream = counted(stream, samples, "draws")
-    return evaluate(stream, labels, chosen, training_draws=training_draws, set_size=set_size)
+    return evaluate(stream, labels, chosen, training_draws=training_draws, set_size=set_size, head=head)
 
 
 def _then(stream: Iterator[Array], first: Array) -> Iterator[Array]:

@@ -1,6 +1,7 @@
 """A graph made ready for the encoder: its connections with self-connections, and its attributes, sparse or dense."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -26,12 +27,12 @@ class SparseFeatures:
         The entries keep their order, since a row's columns are sorted and a block is a slice of them.
         """
         key = ("stacked", blocks)
-        if key not in self.pattern._derived:
+        if key not in self.pattern.derived:
             size = -(-self.width // blocks)
             row = self.pattern.row * blocks + self.pattern.column // size
             pattern = Pattern(row_pointer(row, self.pattern.rows * blocks), self.pattern.column, self.width)
-            self.pattern._derived[key] = pattern, row
-        return self.pattern._derived[key][0]
+            self.pattern.derived[key] = pattern, row
+        return self.pattern.derived[key][0]
 
 
 Features = Tensor | SparseFeatures
@@ -48,7 +49,7 @@ class Graph:
     def nodes(self) -> int:
         return self.connections.rows
 
-    @property
+    @cached_property
     def is_self(self) -> Tensor:
         """Which connections lead from a node to itself, `(E, 1)`."""
         return (self.connections.row == self.connections.column)[:, None]

@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 Objective = Callable[[Array, float], tuple[float, Array]]  # parameters and penalty: loss and gradient
 
 # Inverse strengths of the penalty, strongest first, for embeddings whose mean square distance from their centre is 1.
-PATH = (10.0, 30.0, 100.0)
+PATH = (1.0, 10.0, 30.0, 100.0)
 PATH_DRAWS = 4  # as many tell one strength from another as well as all would
 
 
@@ -45,34 +45,44 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
         self.normalise = normalise
         self.random_state = random_state
 
+    @classmethod
+    def paper(cls) -> Self:
+        """The paper's setting: Adam at rate 0.1 for 150 epochs, no penalty, embeddings as they are."""
+        return cls(C=float("inf"), solver="adam", max_iter=150, normalise=False)
+
     def _fit(self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]) -> Array:
         """The parameters; sets `C_` and `sharpness_`."""
         # The problems are small: a second thread costs more than it does.
         with threadpool_limits(1):
-            # Centring only moves the intercept, and makes the problem much easier; but the path of Adam depends on it.
-            centre = draws.mean((0, 1)) if self.solver == "lbfgs" else np.zeros(draws.shape[2])
-            draws = draws - centre
-            self.C_, self.sharpness_, start = (
-                self._best_on_path(draws, y, folds) if self.C == "cv" else (float(self.C), 1.0, self._start(draws, y))
-            )
+            # Centred and scaled embeddings have the same solution, but for the intercept, and it is found much sooner.
+            # Only the path that Adam takes depends on them.
+            centre, scale = np.zeros(draws.shape[2]), 1.0
+            if self.solver == "lbfgs":
+                centre = draws.mean((0, 1))
+                scale = float(np.sqrt(np.square(draws - centre).sum(2).mean())) or 1.0
+            draws = (draws - centre) / scale
+            if self.C == "cv":
+                C, self.sharpness_, start = self._best_on_path(draws, y, folds)
+            else:
+                C, self.sharpness_, start = float(self.C) * scale**2, 1.0, self._start(draws, y)
+            self.C_ = C / scale**2
             # A strength that was chosen from a coarse path deserves no great precision.
-            found = self._optimise(self._objective(draws, y), self.C_, start, 1e-6 if self.C == "cv" else 1e-9)
-            return self._moved(found * self.sharpness_, centre)
+            found = self._optimise(self._objective(draws, y), C, start, 1e-6 if self.C == "cv" else 1e-9)
+            return self._moved(found * self.sharpness_, centre, scale)
 
     def _best_on_path(self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]) -> tuple[float, float, Array]:
         """The penalty's strength and the sharpness under which held-out nodes are likeliest, and where to begin."""
         held_out = np.zeros((len(PATH), len(self.sharpnesses)))
         sums = np.zeros((len(PATH), len(self._start(draws, y))))
-        unit = float(np.square(draws).sum(2).mean()) or 1.0
         for train, test in folds:
             objective = self._objective(draws[:PATH_DRAWS, train], y[train])
             parameters = self._start(draws, y)
             for i, C in enumerate(PATH):  # the stronger penalty's solution is where the next begins
-                parameters = self._optimise(objective, C / unit, parameters, 1e-3)
+                parameters = self._optimise(objective, C, parameters, 1e-3)
                 sums[i] += parameters
                 held_out[i] += self._log_likelihoods(parameters, draws[:, test], y[test])
         best, sharpest = np.unravel_index(held_out.argmax(), held_out.shape)
-        return PATH[int(best)] / unit, self.sharpnesses[int(sharpest)], sums[int(best)] / len(folds)
+        return PATH[int(best)], self.sharpnesses[int(sharpest)], sums[int(best)] / len(folds)
 
     def _optimise(self, objective: Objective, C: float, start: Array, tolerance: float) -> Array:
         def penalised(parameters: Array) -> tuple[float, Array]:
@@ -110,8 +120,8 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
     def _start(self, draws: Array, y: Array) -> Array:
         raise NotImplementedError
 
-    def _moved(self, parameters: Array, centre: Array) -> Array:
-        """The parameters for draws as they are, from those for draws less their `centre`."""
+    def _moved(self, parameters: Array, centre: Array, scale: float) -> Array:
+        """The parameters for draws as they are, from those for draws less their `centre` over their `scale`."""
         raise NotImplementedError
 
     def _log_likelihoods(self, parameters: Array, draws: Array, y: Array) -> Array:
@@ -151,11 +161,6 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
 
     sharpnesses = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
 
-    @classmethod
-    def paper(cls) -> Self:
-        """The paper's setting: Adam at rate 0.1 for 150 epochs, no penalty, embeddings as they are."""
-        return cls(C=float("inf"), solver="adam", max_iter=150, normalise=False)
-
     def fit(self, draws: object, y: object) -> Self:
         """Fit to draws `(S, N, d)` of the training nodes and their labels `(N,)`."""
         self._check_settings()
@@ -182,9 +187,9 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
     def _start(self, draws: Array, y: Array) -> Array:
         return np.zeros((draws.shape[2] + 1) * len(self.classes_))
 
-    def _moved(self, parameters: Array, centre: Array) -> Array:
+    def _moved(self, parameters: Array, centre: Array, scale: float) -> Array:
         W, c = _split(parameters, len(centre), len(self.classes_))
-        return np.concatenate([W.ravel(), c - centre @ W])
+        return np.concatenate([(W / scale).ravel(), c - centre @ W / scale])
 
     def _objective(self, draws: Array, y: Array) -> Objective:
         # Classes first: NumPy is slow at sums over a short last axis.

@@ -49,9 +49,10 @@ class MixtureRegressor(RegressorMixin, MixtureHead):  # type: ignore[misc]
     def _start(self, draws: Array, y: Array) -> Array:
         return np.zeros(draws.shape[2] + 2)
 
-    def _moved(self, parameters: Array, centre: Array) -> Array:
+    def _moved(self, parameters: Array, centre: Array, scale: float) -> Array:
         moved = parameters.copy()
-        moved[-2] -= centre @ parameters[:-2]
+        moved[:-2] /= scale
+        moved[-2] -= centre @ moved[:-2]
         return moved
 
     def _objective(self, draws: Array, y: Array) -> Objective:

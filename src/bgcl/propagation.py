@@ -27,7 +27,7 @@ class Pattern:
         self.pointer = pointer  # (rows + 1,)
         self.column = column  # (E,)
         self.rows, self.columns = len(pointer) - 1, columns
-        self._derived: dict[tuple[str, int], tuple[Pattern, Tensor]] = {}
+        self.derived: dict[tuple[str, int], tuple[Pattern, Tensor]] = {}  # made once, by name and number of blocks
 
     def __len__(self) -> int:
         return len(self.column)
@@ -46,23 +46,23 @@ class Pattern:
 
     def side_by_side(self, blocks: int) -> "Pattern":
         """`[A_1 | ... | A_B]`, `(rows, columns * B)`; it takes `(E, B)` values as they are."""
-        if ("beside", blocks) not in self._derived:
+        if ("beside", blocks) not in self.derived:
             block = torch.arange(blocks, device=self.column.device)
             column = (self.column[:, None] * blocks + block).reshape(-1)
             pattern = Pattern(self.pointer * blocks, column, self.columns * blocks)
-            self._derived["beside", blocks] = pattern, block
-        return self._derived["beside", blocks][0]
+            self.derived["beside", blocks] = pattern, block
+        return self.derived["beside", blocks][0]
 
     def diagonal_blocks(self, blocks: int) -> tuple["Pattern", Tensor]:
         """`diag(A_1, ..., A_B)`, `(rows * B, columns * B)`, and the order in which it takes `(E, B)` values."""
-        if ("diagonal", blocks) not in self._derived:
+        if ("diagonal", blocks) not in self.derived:
             block = torch.arange(blocks, device=self.column.device)
             row = (self.row[:, None] * blocks + block).reshape(-1)
             order = torch.argsort(row, stable=True)
             column = (self.column[:, None] * blocks + block).reshape(-1)[order]
             pattern = Pattern(row_pointer(row, self.rows * blocks), column, self.columns * blocks)
-            self._derived["diagonal", blocks] = pattern, order
-        return self._derived["diagonal", blocks]
+            self.derived["diagonal", blocks] = pattern, order
+        return self.derived["diagonal", blocks]
 
 
 def row_pointer(index: Tensor, size: int) -> Tensor:

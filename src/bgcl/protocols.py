@@ -100,9 +100,16 @@ def _public(data: "Data", count: int | None, seed: int) -> list[Split]:
     return [Split(part(train, i), part(validation, i), part(test, i)) for i in range(count or many)]
 
 
+def _wikics(data: "Data", count: int | None, seed: int) -> list[Split]:
+    found = _public(data, count, seed)
+    if len(found) == 1 and count is None:
+        raise BGCLError("The graph has one published split, not the 20 of WikiCS. Take the protocol public.")
+    return found
+
+
 PROTOCOLS: dict[str, Callable[["Data", int | None, int], list[Split]]] = {
     "grace": _random((0.1, 0.0), 50),
     "bgrl": _random((0.1, 0.1), 20),
     "public": _public,
-    "wikics": _public,
+    "wikics": _wikics,
 }

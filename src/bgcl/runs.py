@@ -64,11 +64,20 @@ class Saved:
 
 
 def is_run(folder: str | os.PathLike[str]) -> bool:
-    return (Path(folder) / ABOUT).is_file()
+    """Whether a folder holds a run of one epoch or more."""
+    return all((Path(folder) / name).is_file() for name in (ABOUT, TENSORS))
+
+
+def begin(folder: Path, settings: Settings, graph: GraphFacts) -> None:
+    """Make room for a new run, in the place of one that may be there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / TENSORS).unlink(missing_ok=True)  # first: tensors must never stand beside the settings of another run
+    write_about(folder, settings, graph)
+    write_history(folder, [])
 
 
 def write_about(folder: Path, settings: Settings, graph: GraphFacts) -> None:
-    """`model.toml`, written once, before the first epoch."""
+    """`model.toml`: what the run is."""
     about = {
         "format": FORMAT,
         "bgcl": __version__,
@@ -91,10 +100,15 @@ def write_history(folder: Path, history: Iterable[dict[str, Any]]) -> None:
     write_text(folder / HISTORY, "".join(json.dumps(record) + "\n" for record in history))
 
 
+def append_history(folder: Path, record: dict[str, Any]) -> None:
+    with (folder / HISTORY).open("a", encoding="utf-8") as history:
+        history.write(json.dumps(record) + "\n")
+
+
 def read(folder: str | os.PathLike[str]) -> Saved:
     """A run's folder, each part checked; errors say which file is wrong."""
     folder = Path(folder)
-    if not is_run(folder):
+    if not (folder / ABOUT).is_file():
         raise BGCLError(f"{folder} is not a run: it has no {ABOUT}. Make one with 'bgcl train GRAPH --out {folder}'.")
     settings, graph = _read_about(folder / ABOUT)
     tensors = _read_tensors(folder / TENSORS)
@@ -104,7 +118,10 @@ def read(folder: str | os.PathLike[str]) -> Saved:
         if part not in parts:
             raise BGCLError(f"{folder / TENSORS} holds an unknown tensor '{key}'. It is not a model of this program.")
         parts[part][name] = tensor
-    return Saved(settings, graph, parts["network"], parts["training"], _read_history(folder / HISTORY))
+    history = _read_history(folder / HISTORY)
+    if "epoch" in parts["training"]:
+        history = history[: int(parts["training"]["epoch"])]
+    return Saved(settings, graph, parts["network"], parts["training"], history)
 
 
 def _read_about(path: Path) -> tuple[Settings, GraphFacts]:
@@ -112,8 +129,13 @@ def _read_about(path: Path) -> tuple[Settings, GraphFacts]:
         about = tomllib.loads(path.read_text("utf-8"))
         if about["format"] != FORMAT:
             raise BGCLError(f"{path} has format {about['format']}; this version reads format {FORMAT}.")
-        return make_settings(None, **about["settings"]), GraphFacts(**about["graph"])
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        facts = about["graph"]
+        nodes, edges, attributes = (int(facts[name]) for name in ("nodes", "edges", "attributes"))
+        graph = GraphFacts(str(facts["name"]), nodes, edges, attributes, str(facts["fingerprint"]))
+        return make_settings(None, **about["settings"]), graph
+    except BGCLError:
+        raise
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
         raise BGCLError(f"{path} is damaged ({error}). Train again, or restore the file.") from error
 
 
@@ -130,7 +152,7 @@ def _read_history(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     history = []
-    for line in path.read_text("utf-8").splitlines():
+    for line in path.read_text("utf-8", errors="replace").splitlines():
         try:
             history.append(json.loads(line))
         except json.JSONDecodeError:

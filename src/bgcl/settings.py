@@ -22,13 +22,15 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     drop: tuple[str, ...] = Field(
-        ("connections in 8 blocks", "features"), description="what a view drops, a sentence for each mask"
+        ("connections in 8 blocks", "features"), min_length=1, description="what a view drops, a sentence for each mask"
     )
     normalise: Literal["after", "before"] = Field(
         "after", description="normalise the adjacency after or before masking"
     )
     temperature: float = Field(0.3, ge=0.01, le=10, description="of the concrete relaxation of the masks")
-    rate_draw: Literal["sample", "median"] = Field("median", description="drop rate of an epoch: a draw or the median")
+    rate_draw: Literal["sample", "median"] = Field(
+        "median", description="the rate that masks are drawn at: a draw from its posterior, or the median"
+    )
     rate_start: tuple[Positive, Positive] = Field(
         (1.0, 1.0), description="a, b of the Kumaraswamy posterior at the start"
     )
@@ -57,7 +59,13 @@ class Settings(BaseModel):
             drop = (drop,)
         if not isinstance(drop, list | tuple):
             return drop
-        return tuple(str(check_mask(mask)) if isinstance(mask, Mask) else mask for mask in drop)
+        for mask in drop:
+            if isinstance(mask, Mask) and parse_mask(str(check_mask(mask))) != mask:
+                raise BGCLError(
+                    f"The mask {type(mask).__name__} cannot be told by its sentence, '{mask}': give its class a 'kind' "
+                    "of its own, and no fields beside those of Mask."
+                )
+        return tuple(str(mask) if isinstance(mask, Mask) else mask for mask in drop)
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Settings":

@@ -73,6 +73,7 @@ class Training:
             spreads.append(spread)
             if self.rates is not None:
                 objectives.append(self._augmentation_step(self.batches[i], self.rates))
+        self._check_parameters()
         self.epoch += 1
         with torch.no_grad():
             kl = float(self.network.augmentation.kl())
@@ -113,6 +114,15 @@ class Training:
                 f"The loss is {number} in epoch {self.epoch + 1}, so training stopped before it. "
                 f"Lower '{rate}' (now {getattr(self.settings, rate):g}) or raise 'tau' (now {self.settings.tau:g})."
             )
+
+    def _check_parameters(self) -> None:
+        """Before an epoch counts as done: a loss may be finite and its gradient not."""
+        for rate, parameters in (("lr_weights", self.theta_w), ("lr_rates", self.theta_a)):
+            if not all(torch.isfinite(parameter).all() for parameter in parameters):
+                raise TrainingError(
+                    f"A gradient was not finite in epoch {self.epoch + 1}, so training stopped before it. "
+                    f"Lower '{rate}' (now {getattr(self.settings, rate):g}) or raise 'temperature'."
+                )
 
     def _warn_of_collapse(self, record: Record) -> None:
         if record.spread < COLLAPSED and not self._warned:

@@ -29,13 +29,15 @@ def main() -> None:
         _fail(str(error), 2)
     except typer.TyperException as error:
         _fail(f"{error.format_message()} Try 'bgcl --help'.", 2)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; so do we, without a word
+        raise SystemExit(1) from None
+    except OSError as error:
+        _fail(f"Cannot read or write {error.filename or 'a file'}: {error.strerror or error}.", 2)
     except InterruptedRunError as interruption:
         _fail(f"interrupted; {interruption}", 130)
     except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted.", 130)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; so do we, without a word
-        raise SystemExit(1) from None
     raise SystemExit(code if isinstance(code, int) else 0)
 
 

@@ -1,7 +1,8 @@
 """What the commands share: options, opening graphs and runs, printing results."""
 
 import json as json_
-from collections.abc import Callable
+import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,7 +88,16 @@ def versions() -> dict[str, str]:
 
 
 def print_json(value: Any) -> None:
-    print(json_.dumps(value, indent=2))
+    print(json_.dumps(_defined(value), indent=2, allow_nan=False))
+
+
+def _defined(value: Any) -> Any:
+    """NaN, which JSON does not have, as null."""
+    if isinstance(value, dict):
+        return {name: _defined(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_defined(part) for part in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def parse_setting(pair: str) -> tuple[str, Any]:
@@ -103,18 +113,14 @@ def parse_setting(pair: str) -> tuple[str, Any]:
         return name, value
 
 
-def saving(out: Path, again: str) -> Callable[[Callable[[], Any]], None]:
-    """Run something that can be interrupted; then say what was kept and how to go on."""
-
-    def run(action: Callable[[], Any]) -> None:
-        try:
-            action()
-        except KeyboardInterrupt:
-            from bgcl import runs
-
-            if not (out / runs.TENSORS).is_file():
-                raise
-            epoch = int(runs.read(out).training["epoch"])
-            raise InterruptedRunError(f"{out} holds epoch {epoch}. Go on with: {again}") from None
-
-    return run
+def fit_and_keep(
+    model: "BGCL", data: "Data", out: Path, graph: str, *, resume: bool = False, show: bool = True
+) -> None:
+    """Train, keeping every epoch; if interrupted, say what was kept and how to go on."""
+    try:
+        model.fit(data, out=out, resume=resume, progress=show)
+    except KeyboardInterrupt:
+        if not getattr(model, "history_", None):
+            raise
+        again = shlex.join(["bgcl", "train", graph, "--out", str(out), "--resume"])
+        raise InterruptedRunError(f"{out} holds epoch {model.history_[-1]['epoch']}. Go on with: {again}") from None

@@ -10,7 +10,7 @@ app = typer.Typer(help="List, get and verify data sets.", no_args_is_help=True)
 
 
 @app.command("list")
-def data_list(json: Json = False) -> None:
+def data_list(quiet: Quiet = False, json: Json = False) -> None:
     """List the data sets, and where each of them is."""
     from bgcl.data import DATASETS, locate
 
@@ -27,13 +27,19 @@ def data_list(json: Json = False) -> None:
 
 @app.command("get")
 def data_get(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of data sets.")], quiet: Quiet = False
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of data sets.")],
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Get data sets and put them into the cache."""
     from bgcl.data import get
 
-    for name in names:
-        print(f"{name}: {get(name, quiet=quiet)}")
+    found = {name: str(get(name, quiet=quiet or json)) for name in names}
+    if json:
+        print_json(found)
+    else:
+        for name, path in found.items():
+            print(f"{name}: {path}")
 
 
 @app.command("verify")
@@ -41,6 +47,7 @@ def data_verify(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME...]", help="By itself, all that are here.")
     ] = None,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Compare the data sets that are on this machine with their checksums."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from bgcl.cli.common import print_json, print_rates, print_table
+from bgcl.cli.common import fit_and_keep, print_json, print_rates, print_table
 from bgcl.data import load
 from bgcl.estimator import BGCL
 from bgcl.evaluation import Array, SplitResult, evaluate_model, summary
@@ -23,7 +23,8 @@ def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) 
     show = not (quiet or json)
     console = Console(quiet=not show)
     console.print(f"Cora: {data.num_nodes:,} papers, {data.num_edges // 2:,} citations. Training without labels.")
-    model = BGCL(preset="cora", seed=seed, **settings).fit(data, out=out, progress=show)
+    model = BGCL(preset="cora", seed=seed, **settings)
+    fit_and_keep(model, data, out, "cora", show=show)
     console.print(f"Classifying from the draws, with the labels of 10 % of the papers, {SPLITS} random splits.")
     results = evaluate_model(model, data, "grace", SPLITS, progress=show)
     save(training_figure(model.history_), out / "training.png")

@@ -1,7 +1,7 @@
 """`bgcl embed`, `evaluate`, `predict` and `rank`: what a trained model says of its nodes, and how sure it is."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,9 +19,10 @@ from bgcl.cli.common import (
 )
 from bgcl.errors import BGCLError, nearest
 
-if TYPE_CHECKING:
-    from bgcl.prediction import Prediction
-
+MEASURES_HELP = (
+    "least-confidence, entropy, mutual-information, expected-entropy, margin, variation-ratio; "
+    "or astd or disagreement, which need no labels."
+)
 TABLE = "File to write, ending in .csv, .parquet or .json."
 
 
@@ -82,10 +83,12 @@ def evaluate(
         str | None, typer.Option(help="grace, bgrl, public or wikics; by itself the one that suits the data set.")
     ] = None,
     splits: Annotated[int | None, typer.Option(help="Number of splits, instead of the protocol's.")] = None,
-    samples: Samples = 100,
+    samples: Annotated[int | None, typer.Option(help="Number of draws from the posterior; by itself 100.")] = None,
     appendix: Annotated[
-        bool, typer.Option("--appendix", help="The paper's procedure for PAvPU: 500 draws, 49 sets of 10 predict.")
+        bool,
+        typer.Option("--appendix", help="The paper's procedure: 500 draws, its head on 10, 49 sets of 10 predict."),
     ] = False,
+    out: Annotated[Path | None, typer.Option(help=TABLE + " A row for each score.")] = None,
     plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to save pictures in.")] = None,
     seed: DrawSeed = None,
     graph: GraphOf = None,
@@ -95,21 +98,38 @@ def evaluate(
     """Accuracy, calibration, PAvPU and the finding of errors, over the splits of a protocol."""
     from bgcl import protocols
     from bgcl.evaluation import APPENDIX, evaluate_model, summary
+    from bgcl.mixture import MixtureClassifier
+    from bgcl.tables import check_ending, write_table
 
-    how = APPENDIX if appendix else {"samples": samples}
-    results, settings = [], []
-    for run in runs:
-        model, data = open_run(run, graph, quiet)
-        settings.append(model.settings.model_dump(mode="json", exclude_none=True))
-        chosen = protocol or protocols.suited_to(data)
-        results.append(evaluate_model(model, data, chosen, splits, seed=seed, progress=not quiet and not json, **how))
+    if appendix and samples is not None:
+        raise BGCLError("--appendix has its own number of samples, 500: leave out --samples.")
+    if out is not None:
+        check_ending(out)
+    how: dict[str, Any] = APPENDIX if appendix else {"samples": 100 if samples is None else samples}
+    head = MixtureClassifier.paper if appendix else MixtureClassifier
+    opened = [open_run(run, graph, quiet) for run in runs]
+    first, settings = opened[0][0], [model.settings.model_dump(mode="json", exclude_none=True) for model, _ in opened]
+    for run, (_, data), setting in zip(runs, opened, settings, strict=True):
+        first.check_trained_on(data)
+        if setting | {"seed": 0} != settings[0] | {"seed": 0}:
+            raise BGCLError(
+                f"{run} was trained with other settings than {runs[0]}: pooled runs must differ by seed alone."
+            )
+    chosen, show = protocol or protocols.suited_to(opened[0][1]), not quiet and not json
+    results = [
+        evaluate_model(model, data, chosen, splits, head=head, seed=seed, progress=show, **how)
+        for model, data in opened
+    ]
     scores = summary(results)
-    facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": model.graph_.name, "protocol": chosen}
+    facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
     facts |= {"splits": len(results[0]), **how, "settings": settings, "versions": versions()}
     if plots is not None:
         from bgcl.uncertainty_pictures import save_evaluation
 
         facts["plots"] = [str(path) for path in save_evaluation([r for run in results for r in run], plots)]
+    if out is not None:
+        rows = [{"score": name, **score} for name, score in scores.items()]
+        write_table(out, {name: [row[name] for row in rows] for name in rows[0]})
     if json:
         print_json({**facts, "scores": scores})
         return
@@ -177,7 +197,7 @@ def predict(
 
 def rank(
     run: RunFolder,
-    by: Annotated[str | None, typer.Option(help="A measure of uncertainty; by itself the recommended one.")] = None,
+    by: Annotated[str, typer.Option(help=MEASURES_HELP)] = "least-confidence",
     top: Annotated[int, typer.Option(help="How many nodes.")] = 20,
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Only nodes without a label.")] = False,
     diverse: Annotated[bool, typer.Option("--diverse", help="Nodes that are not all alike: a batch to label.")] = False,
@@ -188,38 +208,42 @@ def rank(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """The nodes to review or to label next, the most uncertain first; astd and disagreement need no labels."""
+    """The nodes to review or to label next, the most uncertain first."""
     import numpy as np
 
     from bgcl.acquisition import acquire
     from bgcl.acquisition import rank as order_of
-    from bgcl.measures import MEASURES, RECOMMENDED
+    from bgcl.measures import MEASURES
+    from bgcl.prediction import predict_nodes
+    from bgcl.protocols import labels_of
     from bgcl.tables import check_ending, write_table
 
     label_free = ("astd", "disagreement")
-    measure = (by or RECOMMENDED).replace("-", "_")
+    measure = {"entropy": "predictive_entropy"}.get(by, by.replace("-", "_"))
     if measure not in (*MEASURES, *label_free):
         raise BGCLError(f"Unknown measure '{by}'. {nearest(measure, (*MEASURES, *label_free))}")
     if out is not None:
         check_ending(out)
     model, data = open_run(run, graph, quiet)
+    if measure in MEASURES:
+        labels_of(data)
+    among = None
+    if unlabelled:
+        if data.y is None or not bool((data.y < 0).any()):
+            raise BGCLError("Every node has a label, or none has: --unlabelled has nothing to choose from.")
+        among = np.flatnonzero(data.y.cpu().numpy() < 0)
+    if not 1 <= top <= (data.num_nodes if among is None else len(among)):
+        raise BGCLError(f"--top must be between 1 and the number of nodes to choose from. Got {top} instead.")
     columns: dict[str, Any]
     if measure == "disagreement":
         columns = {"disagreement": model.disagreement(data, samples, seed=seed)}
     elif measure == "astd":
         columns = {"astd": model.moments(data, samples, seed=seed).astd.cpu().numpy()}
     else:
-        columns = _columns_of(model, data, samples, seed)
-    among = None
-    if unlabelled:
-        if data.y is None or not (np.asarray(data.y) < 0).any():
-            raise BGCLError("Every node has a label, or none has: --unlabelled has nothing to choose from.")
-        among = np.flatnonzero(np.asarray(data.y) < 0)
-    if not 1 <= top <= (data.num_nodes if among is None else len(among)):
-        raise BGCLError(f"--top must be between 1 and the number of nodes to choose from. Got {top} instead.")
+        columns = predict_nodes(model, data, samples=samples, seed=seed).columns()
     values = np.asarray(columns[measure])
-    embeddings = model.embed(data).numpy()
-    nodes = acquire(values, embeddings, top, among=among) if diverse else order_of(values, among)[:top]
+    chosen = acquire(values, model.embed(data).numpy(), top, among=among) if diverse else order_of(values, among)
+    nodes = chosen[:top]
     table = {"rank": np.arange(1, top + 1), "node": nodes}
     shown = [name for name in ("label", "predicted", "probability") if name in columns]
     table |= {name: np.asarray(columns[name])[nodes] for name in [*shown, measure]}
@@ -232,10 +256,3 @@ def rank(
         print_table(rows)
     else:
         print(f"{out}: {top} nodes by {measure.replace('_', ' ')}")
-
-
-def _columns_of(model: Any, data: Any, samples: int, seed: int | None) -> "dict[str, Any]":
-    from bgcl.prediction import predict_nodes
-
-    prediction: Prediction = predict_nodes(model, data, samples=samples, seed=seed)
-    return prediction.columns()

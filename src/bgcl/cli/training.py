@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bgcl.cli.common import GRAPH, Json, Quiet, load_graph, parse_setting, print_json, print_rates, saving
+from bgcl.cli.common import GRAPH, Json, Quiet, fit_and_keep, load_graph, parse_setting, print_json, print_rates
 from bgcl.errors import BGCLError
 
 
@@ -19,10 +19,7 @@ def demo(
     """Train on the bundled Cora, classify its nodes, and save pictures of what was learned."""
     from bgcl.cli.demo import run_demo
 
-    given = {} if epochs is None else {"epochs": epochs}
-    saving(out, f"bgcl train cora --out {out} --resume")(
-        lambda: run_demo(out, seed=seed, quiet=quiet, json=json, **given)
-    )
+    run_demo(out, seed=seed, quiet=quiet, json=json, **({} if epochs is None else {"epochs": epochs}))
 
 
 def train(
@@ -42,8 +39,12 @@ def train(
 ) -> None:
     """Train on a graph, without labels."""
     given: dict[str, Any] = {"epochs": epochs, "seed": seed, "drop": drop}
-    given = {name: value for name, value in given.items() if value} | ({"seed": 0} if seed == 0 else {})
+    given = {name: value for name, value in given.items() if value is not None}
     given |= dict(parse_setting(pair) for pair in set_ or [])
+    if "preset" in given:
+        raise BGCLError("Unknown setting 'preset'. Name a preset with --preset.")
+    if resume and (preset or overwrite):
+        raise BGCLError("--resume goes on with the run as it is: leave out --preset and --overwrite.")
     from bgcl import runs
     from bgcl.estimator import BGCL
 
@@ -57,9 +58,8 @@ def train(
             )
         model = BGCL(_preset(graph, preset), **given)
     data = load_graph(graph, quiet)
-    again = f"bgcl train {graph} --out {out} --resume"
-    saving(out, again)(lambda: model.fit(data, out=out, resume=resume, progress=not quiet))
-    last = model.history_[-1]
+    fit_and_keep(model, data, out, graph, resume=resume, show=not quiet)
+    last = model.history_[-1] if model.history_ else {"epoch": model.settings.epochs, "loss": float("nan")}
     if json:
         print_json({"run": str(out), "epoch": last["epoch"], "loss": last["loss"], "drop_rates": model.drop_rates_})
     else:
@@ -68,6 +68,9 @@ def train(
 
 
 def _preset(graph: str, preset: str | None) -> str | None:
+    """The preset that was asked for, or the one of a data set that has its own, however its name is spelt."""
+    from bgcl.data.catalogue import canonical_name
     from bgcl.settings import presets
 
-    return preset or (graph if graph in presets() else None)
+    name = canonical_name(graph)
+    return preset or (name if name in presets() else None)

@@ -70,6 +70,8 @@ def _needed_arrays(path: Path) -> dict[str, Array]:
             return {key: file[key] for key in [*required, "labels", *MASKS] if key in file.files}
     except FileNotFoundError as error:
         raise BGCLError(f"There is no file {path}.") from error
+    except (IsADirectoryError, PermissionError) as error:
+        raise BGCLError(f"Cannot read {path}: {error.strerror}.") from error
     except BGCLError:
         raise
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
