@@ -88,7 +88,7 @@ def bgcl_epoch() -> Callable[[], object]:
 
 
 def bench_epoch() -> tuple[float, float, float]:
-    return ratio(bgcl_epoch(), grace_epoch())
+    return ratio(bgcl_epoch(), grace_epoch(), turns=15)
 
 
 def projections(nodes: int = 7650, width: int = 256) -> tuple[torch.Tensor, torch.Tensor]:
@@ -114,7 +114,7 @@ def bench_loss_against_products() -> tuple[float, float, float]:
             if product == 0 or i != j:
                 gradients[1][columns].addmm_(exp.t(), left[rows])
 
-    return ratio(lambda: contrastive_loss(o, t, 0.7).backward(), products, turns=3)
+    return ratio(lambda: contrastive_loss(o, t, 0.7).backward(), products, turns=5)
 
 
 def bench_propagation() -> tuple[float, float, float]:

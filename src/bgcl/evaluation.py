@@ -6,13 +6,16 @@ predictions from 49 sets of 10.
 All heads see each draw as it comes, so that neither an `(S, N, C)` array nor all draws are ever held.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from bgcl.errors import BGCLError
@@ -96,7 +99,9 @@ def evaluate(
         raise BGCLError("There are no draws: an evaluation needs one or more.")
     if first.shape[1] != len(labels):
         raise BGCLError(f"There are draws of {first.shape[1]} nodes, but {len(labels)} labels.")
-    heads = [head().fit(first[:, split.train], labels[split.train]) for split in chosen]
+    # Heads are small problems: one thread for each of them, not several threads for one.
+    with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
+        heads = list(pool.map(lambda split: head().fit(first[:, split.train], labels[split.train]), chosen))
     found = predict_all(heads, _then(stream, first), [split.test for split in chosen], set_size)
     return [
         SplitResult(split.test, head_.classes_, _codes(head_, labels[split.test]), uncertainty, head_.C_)

@@ -97,7 +97,7 @@ class _SparseProduct(torch.autograd.Function):
             grad_values = _sampled_product(pattern, grad, dense)
         if ctx.needs_input_grad[1]:
             transposed, order = pattern.transposed
-            grad_dense = _product(transposed, values[order], grad)
+            grad_dense = _product(transposed, values.index_select(0, order), grad)
         return grad_values, grad_dense, None
 
 
@@ -120,21 +120,15 @@ def _sampled_product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
 
 
 def row_sum(pattern: Pattern, values: Tensor) -> Tensor:
-    """The sum of the `(E, B)` values in each row, `(rows, B)`; differentiable."""
-    result: Tensor = _RowSum.apply(values, pattern)  # type: ignore[no-untyped-call]
-    return result
+    """The sum of the `(E, B)` values in each row, `(rows, B)`."""
+    entries = torch.arange(len(pattern), device=values.device)
+    return F.embedding_bag(entries, values, pattern.pointer, mode="sum", include_last_offset=True)
 
 
-class _RowSum(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, pattern: Pattern) -> Tensor:
-        ctx.pattern = pattern
-        entries = torch.arange(len(pattern), device=values.device)
-        return F.embedding_bag(entries, values, pattern.pointer, mode="sum", include_last_offset=True)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return grad[ctx.pattern.row], None
+def column_sum(pattern: Pattern, values: Tensor) -> Tensor:
+    """The sum of the `(E, B)` values in each column, `(columns, B)`."""
+    transposed, order = pattern.transposed
+    return row_sum(transposed, values.index_select(0, order))
 
 
 def normalise(pattern: Pattern, values: Tensor) -> Tensor:
@@ -147,14 +141,45 @@ def normalise(pattern: Pattern, values: Tensor) -> Tensor:
     `values` and the result are `(E, B)`: each block is normalised by degrees of its own. A node that has lost all its
     connections has degree 0 and passes nothing on.
     """
-    transposed, order = pattern.transposed
-    into, out_of = row_sum(pattern, values), row_sum(transposed, values[order])  # (N, B)
-    return values * _inverse_root(into)[pattern.row] * _inverse_root(out_of)[pattern.column]
+    result: Tensor = _Normalise.apply(values, pattern)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Normalise(torch.autograd.Function):
+    """With `r = d^-1/2`, `r' = d'^-1/2`: `d loss / d a_vu = g_vu r_v r'_u - (r_v^3 R_v + r'_u^3 R'_u) / 2`, where R and
+    R' are the sums of `g a r'` over rows and of `g a r` over columns. Nothing is scattered.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, pattern: Pattern) -> Tensor:
+        row_root = _inverse_root(row_sum(pattern, values))  # (rows, B)
+        column_root = _inverse_root(column_sum(pattern, values))
+        ctx.pattern = pattern
+        ctx.save_for_backward(values, row_root, column_root)
+        return values * row_root.index_select(0, pattern.row) * column_root.index_select(0, pattern.column)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        values, row_root, column_root = ctx.saved_tensors
+        pattern: Pattern = ctx.pattern
+        by_row, by_column = row_root.index_select(0, pattern.row), column_root.index_select(0, pattern.column)
+        slope = grad * values
+        row_part = _degree_slope(row_root) * row_sum(pattern, slope * by_column)
+        column_part = _degree_slope(column_root) * column_sum(pattern, slope * by_row)
+        through_degrees = row_part.index_select(0, pattern.row) + column_part.index_select(0, pattern.column)
+        return grad * by_row * by_column + through_degrees, None
+
+
+_LEAST_DEGREE = 1e-12  # a node with less has lost all its connections; below it the gradient of the root overflows
 
 
 def _inverse_root(degree: Tensor) -> Tensor:
-    # A degree this small is a node that has lost all its connections; below it the gradient of the root overflows.
-    return degree.clamp(min=1e-12).rsqrt()
+    return degree.clamp(min=_LEAST_DEGREE).rsqrt()
+
+
+def _degree_slope(root: Tensor) -> Tensor:
+    """`d root / d degree`, which is 0 where the degree was raised to the least one."""
+    return torch.where(root < _LEAST_DEGREE**-0.5, -0.5 * root**3, 0.0)
 
 
 def block_propagate(pattern: Pattern, values: Tensor, features: Tensor) -> Tensor:
@@ -164,7 +189,7 @@ def block_propagate(pattern: Pattern, values: Tensor, features: Tensor) -> Tenso
     missing = -width % blocks
     stacked = F.pad(features, (0, missing)).reshape(nodes * blocks, -1)  # row u * B + b: block b of node u
     diagonal, order = pattern.diagonal_blocks(blocks)
-    result = spmm(diagonal, values.reshape(-1)[order], stacked)
+    result = spmm(diagonal, values.reshape(-1).index_select(0, order), stacked)
     return result.reshape(nodes, width + missing)[:, :width]
 
 
