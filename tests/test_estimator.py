@@ -217,6 +217,25 @@ def test_saving_over_a_full_or_missing_place_is_one_clear_error(model, tmp_path)
         model.save(tmp_path / "file" / "m")
 
 
+def test_a_full_disk_is_one_clear_error_and_leaves_the_old_file(model, tmp_path, monkeypatch):
+    from safetensors import SafetensorError
+
+    from bgcl import runs
+
+    model.save(tmp_path / "m")
+    before = (tmp_path / "m" / "model.safetensors").read_bytes()
+
+    def full(tensors, path):
+        path.write_bytes(b"half")
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(runs, "save_file", full)
+    with pytest.raises(BGCLError, match=r"Cannot write .*No space left on device"):
+        model.save(tmp_path / "m")
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == before
+    assert len(list((tmp_path / "m").iterdir())) == 3
+
+
 def test_an_interrupted_save_leaves_the_old_file(model, tmp_path, monkeypatch):
     from bgcl import runs
 

@@ -93,7 +93,12 @@ def write_tensors(folder: Path, network: dict[str, Tensor], training: dict[str, 
     tensors = {f"network.{name}": tensor for name, tensor in network.items()}
     tensors |= {f"training.{name}": tensor for name, tensor in (training or {}).items()}
     with whole(folder / TENSORS) as part:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, part)
+        try:
+            save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, part)
+        except SafetensorError as error:  # a full disk, which safetensors does not tell as an OSError
+            raise BGCLError(
+                f"Cannot write {folder / TENSORS}: {error}. Make room, or choose another folder."
+            ) from error
 
 
 def write_history(folder: Path, history: Iterable[dict[str, Any]]) -> None:
