@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from bgcl.drop_rates import DropRate
 from bgcl.graph import Graph
-from bgcl.masks import LayerInput, Mask, bernoulli, concrete
+from bgcl.masks import LayerInput, Mask, concrete, straight_through
 
 View = Literal["o", "t"]
 VIEWS: tuple[View, View] = ("o", "t")
@@ -35,13 +35,13 @@ class Augmentation(nn.Module):
     """
 
     def __init__(
-        self, masks: Sequence[Mask], layers: int, *, temperature: float = 0.3,
+        self, masks: Sequence[Mask], layers: int, *, hard: bool = False, temperature: float = 0.3,
         draw: Literal["sample", "median"] = "sample", start: tuple[float, float] = (1.0, 1.0),
         prior: tuple[float, float] = (1.0, 1.0),
     ) -> None:  # fmt: skip
         super().__init__()
         self.masks, self.layers = tuple(masks), layers
-        self.temperature, self._draw = temperature, draw
+        self.hard, self.temperature, self._draw = hard, temperature, draw
         self.rates = nn.ModuleDict({
             view: nn.ModuleList(
                 DropRate(_rates_shape(mask, layers), rate=mask.rate and mask.rate[i], start=start, prior=prior)
@@ -63,6 +63,7 @@ class Augmentation(nn.Module):
         self, view: View, graph: Graph, inputs: Sequence[LayerInput], generator: torch.Generator, *, hard: bool = False
     ) -> list[LayerMask]:
         """Rates first, a draw or the median of their posterior, then masks at these rates, relaxed or `hard`."""
+        keep_values = straight_through if hard or self.hard else concrete
         layers = [LayerMask() for _ in range(self.layers)]
         for mask, rate in self.of(view):
             logit = rate.draw(generator) if self._draw == "sample" else rate.median()  # (layers, blocks) or with 1
@@ -71,7 +72,7 @@ class Augmentation(nn.Module):
                 if noise is None or not mask.shared:
                     noise = mask.uniform(graph, inputs[i], generator)
                 here = logit[i if len(logit) > 1 else 0]
-                keep = bernoulli(here, noise) if hard else concrete(here, noise, self.temperature)
+                keep = keep_values(here, noise, self.temperature)
                 layers[i].multiply(mask.on, mask.factor(keep, graph))
         return layers
 

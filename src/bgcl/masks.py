@@ -32,6 +32,15 @@ def bernoulli(logit_drop: Tensor, uniform: Tensor) -> Tensor:
     return (torch.logit(uniform) > logit_drop).to(uniform.dtype)
 
 
+def straight_through(logit_drop: Tensor, uniform: Tensor, temperature: float) -> Tensor:
+    """The value of `bernoulli` with the gradient of `concrete` (Bengio et al., 2013)."""
+    hard = bernoulli(logit_drop, uniform)
+    if not (torch.is_grad_enabled() and logit_drop.requires_grad):
+        return hard
+    relaxed = concrete(logit_drop, uniform, temperature)
+    return hard + (relaxed - relaxed.detach())
+
+
 @dataclass(frozen=True)
 class LayerInput:
     """What a mask needs to know of the layer that it masks."""

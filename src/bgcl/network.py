@@ -25,6 +25,7 @@ class Network(nn.Module):
         self.augmentation = Augmentation(
             settings.masks(),
             len(settings.widths),
+            hard=settings.mask_values == "hard",
             temperature=settings.temperature,
             draw=settings.rate_draw,
             start=settings.rate_start,

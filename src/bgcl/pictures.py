@@ -28,10 +28,10 @@ def look() -> AbstractContextManager[None]:
     return mpl.rc_context(_LOOK)
 
 
-def save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write a figure, whole or not at all."""
     with whole(path) as part:
-        figure.savefig(part, format=path.suffix[1:], bbox_inches="tight")
+        figure.savefig(part, format=path.suffix[1:], bbox_inches="tight", metadata=metadata)
 
 
 def training_figure(history: list[dict[str, Any]]) -> Figure:

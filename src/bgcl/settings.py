@@ -27,6 +27,9 @@ class Settings(BaseModel):
     normalise: Literal["after", "before"] = Field(
         "after", description="normalise the adjacency after or before masking"
     )
+    mask_values: Literal["relaxed", "hard"] = Field(
+        "hard", description="relaxed keep values in (0, 1), or 0 and 1 with the gradient of the relaxed ones"
+    )
     temperature: float = Field(0.3, ge=0.01, le=10, description="of the concrete relaxation of the masks")
     rate_draw: Literal["sample", "median"] = Field(
         "median", description="the rate that masks are drawn at: a draw from its posterior, or the median"

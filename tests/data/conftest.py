@@ -29,7 +29,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(fetch, "PAUSE_SECONDS", 0.0)
-    return store._cache_folder()
+    return store.cache_folder()
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def locate(name: str) -> tuple[Place, Path | None]:
         for stem in (dataset.name.replace("-", "_"), dataset.name):
             if (folder / f"{stem}.npz").is_file():
                 return Place.FOLDER, folder / f"{stem}.npz"
-    cached = _cache_folder() / f"{dataset.name}.npz"
+    cached = cache_folder() / f"{dataset.name}.npz"
     return (Place.CACHED, cached) if cached.is_file() else (Place.ABSENT, None)
 
 
@@ -72,7 +72,7 @@ def get(name: str, *, quiet: bool = False) -> Path:
     _, path = locate(name)
     if path is not None:
         return path
-    cached = _cache_folder() / f"{dataset.name}.npz"
+    cached = cache_folder() / f"{dataset.name}.npz"
     with tempfile.TemporaryDirectory(prefix="bgcl-") as folder:
         graph = _read_published(dataset, _fetch(dataset, Path(folder), quiet))
     found = _check(dataset, graph, cached)
@@ -166,7 +166,7 @@ def _data_folder() -> Path | None:
     return Path(value)
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bgcl"
 
 

@@ -1,0 +1,131 @@
+"""Compute a cell: train or fit its method, evaluate it on its splits, and say how that was done."""
+
+import hashlib
+import time
+from dataclasses import replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bgcl import runs
+from bgcl.baselines import CLASSIFIERS, EMBEDDINGS, published
+from bgcl.baselines.prediction import evaluate_classifier
+from bgcl.data import check_graph
+from bgcl.errors import BGCLError
+from bgcl.estimator import BGCL
+from bgcl.evaluation import SplitResult, evaluate, evaluate_model, summary
+from bgcl.mixture import MixtureClassifier
+from bgcl.protocols import labels_of, splits
+from bgcl.representation import noise_experiment
+from bgcl.reproduce.cache import Cache
+from bgcl.reproduce.cells import Cell
+from bgcl.settings import make_settings
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+HEADS = {"mixture": MixtureClassifier, "paper": MixtureClassifier.paper}
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+HOPS = 5
+
+
+def digest(data: "Data") -> str:
+    """Of graph, attributes and labels."""
+    sha = hashlib.sha256(runs.GraphFacts.of(check_graph(data)).fingerprint.encode())
+    sha.update(b"" if data.y is None else data.y.cpu().numpy().tobytes())
+    return sha.hexdigest()
+
+
+def compute(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
+    """A cell's result: kept, or computed and kept from now on."""
+    key = cell.key(digest(data))
+    if (found := cache.read(key)) is not None:
+        return found | {"cell": cell.to_dict()}
+    start = time.perf_counter()
+    result = _noise(cell, data, cache) if cell.noise else _accuracy(cell, data, cache)
+    result |= {"cell": cell.to_dict(), "seconds": round(time.perf_counter() - start, 1), "versions": versions()}
+    cache.write(key, result)
+    return result
+
+
+def versions() -> dict[str, str]:
+    """What results were computed with."""
+    return {name: version(name) for name in ("bgcl", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")}
+
+
+def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
+    how = dict(cell.evaluation)
+    head = HEADS[how.pop("head", "mixture")]
+    chosen = splits(data, cell.protocol, cell.splits)
+    about: dict[str, Any]
+    if cell.method in CLASSIFIERS:
+        classifier = replace(published(cell.method, cell.dataset, cell.seed), **cell.settings)
+        results = evaluate_classifier(classifier, data, chosen)
+        about = {"settings": _plain(classifier)}
+    elif cell.method in EMBEDDINGS:
+        method = replace(published(cell.method, cell.dataset, cell.seed), **cell.settings)
+        results = evaluate([method.fit(data)], labels_of(data), chosen, training_draws=1, head=head)
+        about = {"settings": _plain(method)}
+    else:
+        model = trained(data, cell.settings | {"seed": cell.seed}, cache)
+        if cell.method == "bgcl-fixed":
+            results = evaluate([model.embed(data)], labels_of(data), chosen, training_draws=1, head=head)
+        else:
+            results = evaluate_model(model, data, cell.protocol, cell.splits, head=head, **how)
+        about = {
+            "settings": model.settings.model_dump(mode="json", exclude_none=True),
+            "drop_rates": model.drop_rates_,
+            "training_seconds": round(sum(record["seconds"] for record in model.history_), 1),
+        }
+    return about | scores(results)
+
+
+def trained(data: "Data", settings: dict[str, Any], cache: Cache) -> BGCL:
+    """A model with these settings, trained on this graph: from its run's folder, which resumes where it stopped."""
+    model = BGCL(**settings)
+    facts = runs.GraphFacts.of(check_graph(data))
+    name = f"{facts.fingerprint}{model.settings.model_dump_json()}"
+    folder = cache.run(hashlib.sha256(name.encode()).hexdigest()[:20])
+    if runs.is_run(folder):
+        try:
+            return model.fit(data, out=folder, resume=True, progress=False)
+        except BGCLError:  # damaged: begin anew
+            pass
+    return model.fit(data, out=folder, progress=False)
+
+
+def scores(results: list[SplitResult]) -> dict[str, Any]:
+    """The figures of merit of one training: accuracy split by split, means and spreads, the curves of PAvPU."""
+    curves = [result.pavpu("predictive_entropy") for result in results]
+    parts = ("pavpu", "accurate_if_certain", "uncertain_if_inaccurate")
+    return {
+        "accuracy": [round(float(result.correct.mean()), 6) for result in results],
+        "scores": {
+            name: [round(score["mean"], 6), round(score["over_splits"], 6)]
+            for name, score in summary([results]).items()
+        },
+        "curves": {
+            part: np.mean([getattr(curve, part) for curve in curves], axis=0).round(6).tolist() for part in parts
+        },
+    }
+
+
+def _noise(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
+    settings = make_settings(**cell.settings | {"seed": cell.seed}).model_dump(mode="json", exclude_none=True)
+    found = noise_experiment(
+        data, **cell.noise, seed=cell.seed, **{name: value for name, value in settings.items() if name != "seed"},
+        train=lambda graph: trained(graph, settings | {"normalise_rows": False}, cache),
+    )  # fmt: skip
+    by_hop = found.by_hop(HOPS)
+    return {
+        "settings": settings,
+        "nodes": [len(increase) for increase in by_hop],
+        "quantiles": [np.quantile(i, QUANTILES).round(7).tolist() if len(i) else [] for i in by_hop],
+        "clean_astd": round(float(found.clean_astd.mean()), 7),
+    }
+
+
+def _plain(method: Any) -> dict[str, Any]:
+    """A baseline's settings as JSON has them."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(method).items()}

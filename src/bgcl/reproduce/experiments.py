@@ -1,0 +1,168 @@
+"""Which cells each table and figure of the paper is made of, and the questions that its readers ask."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bgcl.errors import BGCLError, nearest
+from bgcl.reproduce.cells import Cell
+from bgcl.settings import presets
+
+TITLES = {
+    "raw-features": "Raw features",
+    "node2vec": "node2vec",
+    "deepwalk": "DeepWalk",
+    "deepwalk-features": "DeepWalk + features",
+    "gae": "GAE",
+    "vgae": "VGAE",
+    "dgi": "DGI",
+    "bgrl": "BGRL",
+    "grace": "GRACE",
+    "bgcl": "BGCL",
+    "bgcl-fixed": "BGCL, non-Bayesian",
+    "gcn": "Supervised GCN",
+    "mc-dropout-gcn": "GCN with MC dropout",
+    "ensemble-gcn": "Ensemble of GCNs",
+    "gdc-gcn": "Bayesian GCN with GDC",
+}
+METHODS = tuple(TITLES)
+PROTOCOLS = {"cora": ("grace", 50), "citeseer": ("grace", 50), "wikics": ("wikics", 20)}  # all others as BGRL has it
+SEEDS = {"cora": 5, "citeseer": 5}  # all others 3
+# The rest of the methods change little or nothing with the seed, or have another initialisation in each split.
+ONE_SEED = ("raw-features", "node2vec", "deepwalk", "deepwalk-features", "gae", "vgae", "dgi", "bgrl", "gcn",
+            "mc-dropout-gcn", "ensemble-gcn", "gdc-gcn")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or a figure: its methods and its data sets."""
+
+    name: str
+    title: str
+    methods: tuple[str, ...]
+    datasets: tuple[str, ...]
+
+
+TABLE1 = Experiment(
+    "table1", "Accuracy, %",
+    ("raw-features", "node2vec", "deepwalk", "deepwalk-features", "gae", "vgae", "dgi", "bgrl", "grace", "bgcl", "gcn"),
+    ("cora", "citeseer", "amazon-photo"),
+)  # fmt: skip
+TABLE2 = Experiment(
+    "table2", "Accuracy in the non-Bayesian setting, %",
+    ("raw-features", "deepwalk", "deepwalk-features", "dgi", "grace", "bgcl-fixed"),
+    ("wikics", "amazon-computers", "coauthor-cs"),
+)  # fmt: skip
+PAVPU = Experiment(
+    "pavpu", "Area under the curve of PAvPU",
+    ("gdc-gcn", "mc-dropout-gcn", "ensemble-gcn", "bgcl"), ("cora", "citeseer", "amazon-photo"),
+)  # fmt: skip
+ASTD = Experiment("astd", "Increase of ASTD", ("bgcl",), ("cora", "citeseer", "amazon-photo"))
+ABLATIONS = Experiment("ablations", "Accuracy of variants, %", ("bgcl",), ("cora",))
+EXPERIMENTS = {experiment.name: experiment for experiment in (TABLE1, TABLE2, PAVPU, ASTD, ABLATIONS)}
+
+
+def settings_of(dataset: str) -> dict[str, Any]:
+    """The library's defaults with the paper's widths, activation and batches for a data set."""
+    taken = ("widths", "activation", "batches")
+    return {name: value for name, value in presets().get(dataset, {}).items() if name in taken}
+
+
+def cells(
+    name: str, *, methods: Sequence[str] | None = None, datasets: Sequence[str] | None = None, seeds: int | None = None,
+    splits: int | None = None, quick: bool = False,
+) -> list[Cell]:  # fmt: skip
+    """The cells of an experiment, those first that need the least time."""
+    experiment = EXPERIMENTS[name]
+    chosen_methods = _chosen("method", methods, experiment.methods, name)
+    chosen_datasets = _chosen("data set", datasets, experiment.datasets[:1] if quick else experiment.datasets, name)
+    make = {"astd": _noise_cells, "ablations": _ablation_cells}.get(name, _accuracy_cells)
+    found = []
+    for dataset in chosen_datasets:
+        for method in chosen_methods:
+            found += make(experiment, method, dataset, seeds, splits, quick)
+    return found
+
+
+def _chosen(what: str, given: Sequence[str] | None, known: Sequence[str], experiment: str) -> Sequence[str]:
+    every = EXPERIMENTS[experiment].methods if what == "method" else EXPERIMENTS[experiment].datasets
+    for one in given or ():
+        if one not in every:
+            raise BGCLError(f"'{experiment}' has no {what} '{one}'. {nearest(one, every)}")
+    return [one for one in every if one in given] if given else known
+
+
+def _accuracy_cells(
+    experiment: Experiment, method: str, dataset: str, seeds: int | None, splits: int | None, quick: bool
+) -> list[Cell]:
+    ours = method in ("bgcl", "bgcl-fixed")
+    settings = settings_of(dataset) if ours else {}
+    many = 1 if method in ONE_SEED else seeds or SEEDS.get(dataset, 3)
+    count = splits
+    if count is None and experiment.name == "pavpu" and not ours:
+        count = 10  # each split of a supervised method is a training of its own, or ten
+    return [_cell(method, dataset, seed, settings, count, quick) for seed in range(1 if quick else many)]
+
+
+def _cell(
+    method: str, dataset: str, seed: int, settings: dict[str, Any], splits: int | None, quick: bool, label: str = "",
+    **more: Any,
+) -> Cell:  # fmt: skip
+    protocol, count = PROTOCOLS.get(dataset, ("bgrl", 20))
+    evaluation = {} if method in ONE_SEED or method in ("grace", "bgcl-fixed") else {"samples": 100}
+    evaluation |= more
+    if quick:
+        settings, evaluation = settings | QUICK.get(method, {}), evaluation and evaluation | {"samples": 14}
+        count = 3
+    return Cell(method, dataset, seed, protocol, splits or count, settings, evaluation, label=label)
+
+
+QUICK: dict[str, dict[str, Any]] = {
+    "node2vec": {"walks": 2},
+    "deepwalk": {"walks": 2},
+    "deepwalk-features": {"walks": 2},
+    **{method: {"epochs": 10} for method in ("gae", "vgae", "dgi", "bgrl", "grace", "gcn", "bgcl", "bgcl-fixed")},
+    "mc-dropout-gcn": {"epochs": 10, "samples": 10},
+    "ensemble-gcn": {"epochs": 10, "members": 3},
+    "gdc-gcn": {"epochs": 10, "samples": 10},
+}
+
+
+def _noise_cells(
+    experiment: Experiment, method: str, dataset: str, seeds: int | None, splits: int | None, quick: bool
+) -> list[Cell]:
+    """The paper's: 10 noisy nodes with N(0, 1), but 100 on Amazon-Photo, with N(0, 1) and N(0, 10)."""
+    photo = dataset == "amazon-photo"
+    settings = settings_of(dataset) | (QUICK["bgcl"] if quick else {})
+    return [
+        Cell(
+            method, dataset, seed, "", 0, settings, {}, {"nodes": 100 if photo else 10, "deviation": deviation},
+            f"N(0, {deviation:g})",
+        )
+        for deviation in ((1.0, 10.0) if photo else (1.0,))
+        for seed in range(1 if quick else seeds or 1)
+    ]  # fmt: skip
+
+
+GRID = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
+def variants() -> dict[str, dict[str, dict[str, Any]]]:
+    """Each question with its answers: what differs from the library's defaults."""
+    raise NotImplementedError
+
+
+def _ablation_cells(
+    experiment: Experiment, method: str, dataset: str, seeds: int | None, splits: int | None, quick: bool
+) -> list[Cell]:
+    found = []
+    for question, answers in variants().items():
+        for answer, change in answers.items():
+            settings = settings_of(dataset) | {k: v for k, v in change.items() if k != "evaluation"}
+            many = 1 if quick or question == "grid" else seeds or 2
+            for seed in range(many):
+                label = f"{question}: {answer}"
+                found.append(
+                    _cell(method, dataset, seed, settings, splits, quick, label, **change.get("evaluation", {}))
+                )
+    return found

@@ -1,0 +1,283 @@
+"""Tables and figures from the files of results: Markdown for `docs/results.md`, text for the terminal, PNG files.
+
+Nothing here is typed by hand but the words around the numbers: a test makes the page anew and compares.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from bgcl.data.catalogue import DATASETS
+from bgcl.pictures import COLOURS, DASHES, look, save
+from bgcl.reproduce import paper, results
+from bgcl.reproduce.experiments import EXPERIMENTS, TITLES, Experiment
+from bgcl.reproduce.results import Result
+
+Rows = list[list[str]]
+
+
+def accuracy_rows(experiment: Experiment, found: Sequence[Result]) -> Rows:
+    """A row for each method: ours, and the paper's in brackets. The first row is the head of the table."""
+    rows = [["method", *experiment.datasets]]
+    for method in experiment.methods:
+        cells = []
+        for dataset in experiment.datasets:
+            ours = results.of(found, method, dataset)
+            theirs = paper.number(experiment.name, method, dataset)
+            cells.append(f"{_accuracy(ours)} [{_paper(theirs)}]")
+        rows.append([TITLES[method], *cells])
+    return rows
+
+
+def _accuracy(ours: list[Result]) -> str:
+    if not ours:
+        return "-"
+    mean, over_splits, over_seeds = results.accuracy(ours)
+    spreads = [f"{spread:.2f}" for spread in (over_splits, over_seeds) if not np.isnan(spread)]
+    return f"{mean:.2f} ({' / '.join(spreads)})" if spreads else f"{mean:.2f}"
+
+
+def _paper(theirs: list[float] | None) -> str:
+    return "-" if theirs is None else " ± ".join(f"{value:g}" for value in theirs)
+
+
+def against_rows(found: Sequence[Result], datasets: Sequence[str], ours: str, theirs: str) -> Rows:
+    """The difference in points on the same splits, and a paired t-test over the training seeds."""
+    rows = [["data set", "seeds", f"{TITLES[ours]} less {TITLES[theirs]}, points", "p (paired, one-sided)"]]
+    for dataset in datasets:
+        a, b = results.of(found, ours, dataset), results.of(found, theirs, dataset)
+        test = results.paired(a, b)
+        if test is not None:
+            rows.append([dataset, str(min(len(a), len(b))), f"{test[0]:+.2f}", f"{test[1]:.4f}"])
+    return rows
+
+
+def pavpu_rows(found: Sequence[Result]) -> Rows:
+    """Areas, accuracies, and at how many of the 11 thresholds BGCL is above."""
+    experiment = EXPERIMENTS["pavpu"]
+    rows = [
+        ["data set", "method", "area of PAvPU", "BGCL above, of 11 thresholds", "accuracy, %", "ECE", "AUROC of errors"]
+    ]
+    for dataset in experiment.datasets:
+        bgcl = results.of(found, "bgcl", dataset)
+        for method in experiment.methods:
+            if not (ours := results.of(found, method, dataset)):
+                continue
+            above = ""
+            if method != "bgcl" and bgcl:
+                above = str(int((_curve(bgcl, "pavpu") > _curve(ours, "pavpu")).sum()))
+            score = {name: np.mean([result["scores"][name][0] for result in ours]) for name in ours[0]["scores"]}
+            rows.append([
+                dataset, TITLES[method], f"{score['pavpu:predictive_entropy']:.3f}", above,
+                f"{100 * score['accuracy']:.2f}", f"{score['ece']:.3f}", f"{score['auroc:least_confidence']:.3f}",
+            ])  # fmt: skip
+    return rows
+
+
+def _curve(found: list[Result], part: str) -> Any:
+    return np.mean([result["curves"][part] for result in found], axis=0)
+
+
+def astd_rows(found: Sequence[Result]) -> Rows:
+    """The median increase of ASTD at each distance from the noisy nodes."""
+    hops = range(6)
+    rows = [["data set", "noise", *(f"{hop} hops" for hop in hops)]]
+    for dataset, label in _panels(found):
+        ours = results.of(found, "bgcl", dataset, label)
+        rows.append([dataset, label, *(_median(ours, hop) for hop in hops)])
+    return rows
+
+
+def _panels(found: Sequence[Result]) -> list[tuple[str, str]]:
+    order = EXPERIMENTS["astd"].datasets
+    panels = {(result["cell"]["dataset"], result["cell"]["label"]) for result in found}
+    return sorted(panels, key=lambda panel: (order.index(panel[0]), len(panel[1])))
+
+
+def _median(ours: list[Result], hop: int) -> str:
+    medians = [result["quantiles"][hop][2] for result in ours if result["quantiles"][hop]]
+    return f"{np.mean(medians):.4f}" if medians else "no nodes"
+
+
+def ablation_rows(found: Sequence[Result]) -> dict[str, Rows]:
+    """A table for each question; its answers in the order of the experiment."""
+    from bgcl.reproduce.experiments import variants
+
+    tables = {}
+    for question, answers in variants().items():
+        rows = [[question, "accuracy, %", "ECE", "AUROC of errors", "drop rates at the end", "training, s"]]
+        for answer in answers:
+            ours = [r for r in found if r["cell"]["label"] == f"{question}: {answer}"]
+            if ours:
+                rows.append(
+                    [
+                        answer,
+                        _accuracy(ours),
+                        *_means(ours, "ece", "auroc:least_confidence"),
+                        _rates(ours),
+                        _training(ours),
+                    ]
+                )
+        if len(rows) > 1:
+            tables[question] = rows
+    return tables
+
+
+def _means(ours: list[Result], *names: str) -> list[str]:
+    return [f"{np.mean([result['scores'][name][0] for result in ours]):.3f}" for name in names]
+
+
+def _rates(ours: list[Result]) -> str:
+    """The expected drop rate of each mask, averaged over views, layers, blocks and seeds."""
+    masks = len(ours[0]["drop_rates"]["o"])
+    return ", ".join(
+        f"{np.mean([np.mean(result['drop_rates'][view][i]['mean']) for result in ours for view in 'ot']):.2f}"
+        for i in range(masks)
+    )
+
+
+def _training(ours: list[Result]) -> str:
+    return f"{np.mean([result['training_seconds'] for result in ours]):.0f}"
+
+
+def text(name: str, found: Sequence[Result]) -> str:
+    """An experiment's tables for the terminal."""
+    return "\n\n".join(_plain(rows) for rows in tables(name, found).values())
+
+
+def tables(name: str, found: Sequence[Result]) -> dict[str, Rows]:
+    """Every table of an experiment, by its title."""
+    experiment = EXPERIMENTS[name]
+    if name == "pavpu":
+        return {experiment.title: pavpu_rows(found)}
+    if name == "astd":
+        return {experiment.title: astd_rows(found)}
+    if name == "ablations":
+        return ablation_rows(found)
+    every = {experiment.title: accuracy_rows(experiment, found)}
+    against = against_rows(
+        found, experiment.datasets, experiment.methods[-2] if name == "table1" else "bgcl-fixed", "grace"
+    )
+    if len(against) > 1:
+        every["Against GRACE on the same splits"] = against
+    return every
+
+
+def _plain(rows: Rows) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def markdown(rows: Rows) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
+def pavpu_picture(found: Sequence[Result]) -> Figure:
+    """The paper's figure: PAvPU by threshold, a panel for each data set, a line for each method."""
+    experiment = EXPERIMENTS["pavpu"]
+    datasets = [d for d in experiment.datasets if results.of(found, "bgcl", d)]
+    with look():
+        figure = Figure(figsize=(3.3 * len(datasets), 3.2), layout="constrained")
+        for axis, dataset in zip(figure.subplots(1, len(datasets), squeeze=False)[0], datasets, strict=True):
+            for i, method in enumerate(reversed(experiment.methods)):
+                if ours := results.of(found, method, dataset):
+                    curve = _curve(ours, "pavpu")
+                    axis.plot(
+                        np.linspace(0, 1, len(curve)),
+                        curve,
+                        color=COLOURS[i],
+                        linestyle=DASHES[i],
+                        label=TITLES[method],
+                    )
+            axis.set(title=dataset, xlabel="threshold of predictive entropy", ylabel="PAvPU", xlim=(0, 1))
+            axis.set_xticks([0, 0.5, 1], ["least", "", "greatest"])
+        axis.legend(loc="lower right")
+    return figure
+
+
+def astd_picture(found: Sequence[Result]) -> Figure:
+    """The paper's figures: the increase of ASTD by the distance from the noisy nodes, as boxes with whiskers at 5 and 95 %."""
+    panels = _panels(found)
+    with look():
+        figure = Figure(figsize=(2.9 * len(panels), 3.1), layout="constrained")
+        for axis, (dataset, label) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            ours = results.of(found, "bgcl", dataset, label)
+            boxes = []
+            for hop in range(6):
+                quantiles = [result["quantiles"][hop] for result in ours if result["quantiles"][hop]]
+                low, q1, median, q3, high = np.mean(quantiles, axis=0) if quantiles else [np.nan] * 5
+                boxes.append({"whislo": low, "q1": q1, "med": median, "q3": q3, "whishi": high, "label": str(hop)})
+            drawn = axis.bxp(boxes, showfliers=False, patch_artist=True, medianprops={"color": "black"})
+            for box in drawn["boxes"]:
+                box.set(facecolor=COLOURS[0], alpha=0.5)
+            axis.axhline(0, color="#555555", linewidth=0.8, linestyle="--")
+            axis.set(title=f"{dataset}, {label}", xlabel="hops from the nearest noisy node", ylabel="increase of ASTD")
+    return figure
+
+
+FIGURES = {"pavpu": pavpu_picture, "astd": astd_picture}
+SOURCE = re.compile(rb"results sha256 ([0-9a-f]{64})")
+
+
+def digest(found: Sequence[Result]) -> str:
+    """Of the numbers that a figure shows."""
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+
+
+def write_figures(folder: Path, images: Path) -> None:
+    """The figures as PNG files, each of which names the digest of its results."""
+    for name, draw in FIGURES.items():
+        if found := results.read(results.path_of(folder, name)):
+            save(draw(found), images / f"{name}.png", metadata={"Description": f"results sha256 {digest(found)}"})
+
+
+def page(folder: Path, introduction: str) -> str:
+    """`docs/results.md`: every table that there are results for."""
+    parts = [introduction.strip()]
+    for name, title in HEADINGS.items():
+        if not (found := results.read(results.path_of(folder, name))):
+            continue
+        parts.append(f"## {title}")
+        if name in FIGURES:
+            parts.append(f"![{title}](images/{name}.png)")
+        for heading, rows in tables(name, found).items():
+            if name not in FIGURES and heading != EXPERIMENTS[name].title:
+                parts.append(f"### {heading[0].upper()}{heading[1:]}")
+            parts.append(markdown(rows))
+        parts.append(_how(found))
+    return "\n\n".join(parts) + "\n"
+
+
+HEADINGS = {
+    "table1": "Table 1: accuracy",
+    "table2": "Table 2: the non-Bayesian setting",
+    "pavpu": "Figure 2: PAvPU",
+    "astd": "Figures 3 and 4: noise in the attributes",
+    "ablations": "Ablations",
+}
+
+
+def _how(found: Sequence[Result]) -> str:
+    """How the numbers came about: seeds and splits, time, versions."""
+    seeds = sorted({(result["cell"]["dataset"], result["cell"]["splits"]) for result in found})
+    splits = ", ".join(f"{dataset} {count}" for dataset, count in seeds if count)
+    hours = sum(result["seconds"] for result in found) / 3600
+    made = sorted({" ".join(f"{name} {number}" for name, number in result["versions"].items()) for result in found})
+    about = f"{len(found)} trainings or fits, {hours:.1f} hours in all."
+    return f"{about} Splits: {splits}. {'; '.join(made)}." if splits else f"{about} {'; '.join(made)}."
+
+
+def missing_datasets(name: str, found: Sequence[Result]) -> list[str]:
+    """Data sets of an experiment of which there is no result."""
+    return [
+        d for d in EXPERIMENTS[name].datasets if d in DATASETS and not any(r["cell"]["dataset"] == d for r in found)
+    ]

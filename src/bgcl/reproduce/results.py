@@ -1,0 +1,68 @@
+"""Files of results: what an experiment's cells showed, with settings, seeds, versions and time."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from bgcl.errors import BGCLError
+from bgcl.files import write_text
+from bgcl.reproduce.cells import Cell
+
+Result = dict[str, Any]
+
+
+def path_of(folder: Path, experiment: str) -> Path:
+    return folder / f"{experiment}.json"
+
+
+def read(path: Path) -> list[Result]:
+    """The results in a file; none where there is no file."""
+    if not path.exists():
+        return []
+    try:
+        found = json.loads(path.read_text("utf-8"))["results"]
+        for result in found:
+            Cell.from_dict(result["cell"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BGCLError(f"{path} is not a file of results ({error}). Move it away, and run again.") from None
+    return list(found)
+
+
+def write(path: Path, experiment: str, new: Iterable[Result]) -> None:
+    """Put results into a file, each in the place of an earlier one of the same method, variant, data set and seed."""
+    every = {Cell.from_dict(result["cell"]).place(): result for result in [*read(path), *new]}
+    rows = ",\n".join(json.dumps(every[place]) for place in sorted(every))
+    write_text(path, f'{{"experiment": "{experiment}", "results": [\n{rows}\n]}}\n')
+
+
+def of(found: Iterable[Result], method: str, dataset: str, label: str | None = None) -> list[Result]:
+    """The results of a method on a data set, by seed."""
+    chosen = [
+        result
+        for result in found
+        if (result["cell"]["method"], result["cell"]["dataset"]) == (method, dataset)
+        and label in (None, result["cell"]["label"])
+    ]
+    return sorted(chosen, key=lambda result: int(result["cell"]["seed"]))
+
+
+def accuracy(found: list[Result]) -> tuple[float, float, float]:
+    """Mean over all seeds and splits, deviation over splits (averaged over seeds), deviation over seeds; in %."""
+    table = np.array([result["accuracy"] for result in found]) * 100
+    over_splits = table.std(1, ddof=1).mean() if table.shape[1] > 1 else np.nan
+    over_seeds = table.mean(1).std(ddof=1) if len(table) > 1 else np.nan
+    return float(table.mean()), float(over_splits), float(over_seeds)
+
+
+def paired(ours: list[Result], theirs: list[Result]) -> tuple[float, float] | None:
+    """The mean difference of accuracy on the same splits, in points, and the p-value of a paired t-test over seeds."""
+    seeds = sorted({r["cell"]["seed"] for r in ours} & {r["cell"]["seed"] for r in theirs})
+    if len(seeds) < 2:
+        return None
+    means = [[np.mean(r["accuracy"]) for s in seeds for r in side if r["cell"]["seed"] == s] for side in (ours, theirs)]
+    test = stats.ttest_rel(*means, alternative="greater")
+    return float(100 * (np.mean(means[0]) - np.mean(means[1]))), float(test.pvalue)

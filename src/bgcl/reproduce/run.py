@@ -1,0 +1,96 @@
+"""Run the cells of an experiment, one after the other or several at once, and hand each result on as it comes."""
+
+import logging
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bgcl.data import load
+from bgcl.errors import BGCLError
+from bgcl.reproduce.cache import Cache
+from bgcl.reproduce.cells import Cell
+from bgcl.reproduce.compute import compute
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+log = logging.getLogger("bgcl")
+
+Outcome = tuple[Cell, dict[str, Any] | None, str]  # with the reason where there is no result
+
+
+def run(
+    cells: Sequence[Cell], cache: Cache, *, jobs: int = 1, begins: Callable[[Cell], None] = lambda _: None
+) -> Iterator[Outcome]:
+    """Results as they come. A data set that is missing, or a method that fails on it, does not stop the others."""
+    missing = _missing({cell.dataset for cell in cells})
+    for cell in cells:
+        if cell.dataset in missing:
+            yield cell, None, missing[cell.dataset]
+    todo = [cell for cell in cells if cell.dataset not in missing]
+    if jobs == 1:
+        graphs: dict[str, Data] = {}
+        for cell in todo:
+            begins(cell)
+            if cell.dataset not in graphs:
+                graphs = {cell.dataset: load(cell.dataset, quiet=True)}
+            yield _outcome(cell, partial(compute, cell, graphs[cell.dataset], cache))
+        return
+    yield from _at_once(todo, cache.folder, jobs, begins)
+
+
+def _missing(datasets: set[str]) -> dict[str, str]:
+    """The data sets that cannot be had here, with the reason."""
+    from bgcl.data.store import get
+
+    reasons = {}
+    for dataset in sorted(datasets):
+        try:
+            get(dataset, quiet=True)
+        except BGCLError as error:
+            reasons[dataset] = str(error)
+    return reasons
+
+
+def _outcome(cell: Cell, result: Callable[[], dict[str, Any]]) -> Outcome:
+    try:
+        return cell, result(), ""
+    except BGCLError as error:
+        return cell, None, str(error)
+
+
+def _at_once(cells: Sequence[Cell], folder: Path, jobs: int, begins: Callable[[Cell], None]) -> Iterator[Outcome]:
+    """In processes of their own, which share the threads of this machine."""
+    import torch
+
+    threads = max(torch.get_num_threads() // jobs, 1)
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin, (threads,)) as pool:
+        waiting, running = list(reversed(cells)), dict[Future[dict[str, Any]], Cell]()
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    cell = waiting.pop()
+                    begins(cell)
+                    running[pool.submit(_in_process, cell, folder)] = cell
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield _outcome(running.pop(future), future.result)
+        except BaseException:
+            for process in list(pool._processes.values()):  # a training under way is kept to its last epoch
+                process.terminate()
+            raise
+
+
+def _begin(threads: int) -> None:
+    import signal
+
+    import torch
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends its processes
+    torch.set_num_threads(threads)
+
+
+def _in_process(cell: Cell, folder: Path) -> dict[str, Any]:
+    return compute(cell, load(cell.dataset, quiet=True), Cache(folder))
