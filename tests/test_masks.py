@@ -11,7 +11,7 @@ from torch import Tensor
 from bgcl.augmentation import Augmentation, LayerMask
 from bgcl.encoder import Encoder, MaskedConvolution
 from bgcl.graph import Graph
-from bgcl.masks import bernoulli, concrete
+from bgcl.masks import bernoulli, concrete, straight_through
 from bgcl.network import Network
 from bgcl.sentences import parse_mask
 from bgcl.settings import make_settings
@@ -66,6 +66,20 @@ def test_relaxed_masks_tend_to_the_hard_ones_as_the_temperature_falls() -> None:
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[0] > 0.2
     assert gaps[-1] < 2e-3
+
+
+def test_straight_through_masks_have_the_hard_value_and_the_relaxed_gradient() -> None:
+    noise = torch.rand(200, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    weight = torch.randn(200, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    gradients = []
+    for mask in (straight_through, concrete):
+        logit = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+        keep = mask(logit, noise, 0.3)
+        (keep * weight).sum().backward()
+        gradients.append(float(logit.grad))
+        if mask is straight_through:
+            torch.testing.assert_close(keep.detach(), bernoulli(logit.detach(), noise), rtol=0, atol=0)
+    assert gradients[0] == pytest.approx(gradients[1], rel=1e-12)
 
 
 def test_a_higher_drop_rate_keeps_less_for_the_same_noise() -> None:

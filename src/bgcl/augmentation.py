@@ -60,13 +60,15 @@ class Augmentation(nn.Module):
         return list(zip(self.masks, cast("list[DropRate]", list(rates)), strict=True))
 
     def draw(
-        self, view: View, graph: Graph, inputs: Sequence[LayerInput], generator: torch.Generator, *, hard: bool = False
-    ) -> list[LayerMask]:
-        """Rates first, a draw or the median of their posterior, then masks at these rates, relaxed or `hard`."""
+        self, view: View, graph: Graph, inputs: Sequence[LayerInput], generator: torch.Generator, *, hard: bool = False,
+        scale: float = 1.0,
+    ) -> list[LayerMask]:  # fmt: skip
+        """Rates first, a draw or the median of their posterior, then masks at `scale` times these rates."""
         keep_values = straight_through if hard or self.hard else concrete
         layers = [LayerMask() for _ in range(self.layers)]
         for mask, rate in self.of(view):
             logit = rate.draw(generator) if self._draw == "sample" else rate.median()  # (layers, blocks) or with 1
+            logit = logit if scale == 1 else torch.logit(scale * torch.sigmoid(logit))
             noise: Tensor | None = None
             for i in range(self.layers) if mask.layer is None else (mask.layer - 1,):
                 if noise is None or not mask.shared:

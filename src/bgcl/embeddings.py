@@ -13,9 +13,10 @@ from bgcl.network import Network
 
 def draws(network: Network, graph: Graph, samples: int, generator: torch.Generator, *, hard: bool) -> Iterator[Tensor]:
     """`samples` draws of the embeddings, each `(N, d)`, from the two views' posteriors in turn."""
+    scale = network.settings.draw_scale
     for i in range(samples):
         with torch.no_grad():
-            draw = network.encode(VIEWS[i % 2], graph, generator, hard=hard)
+            draw = network.encode(VIEWS[i % 2], graph, generator, hard=hard, scale=scale)
         yield draw
 
 

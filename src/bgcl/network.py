@@ -35,9 +35,11 @@ class Network(nn.Module):
     def reset_parameters(self, generator: torch.Generator) -> None:
         reset_parameters(self.encoder, self.head, generator)
 
-    def encode(self, view: View, graph: Graph, generator: torch.Generator, *, hard: bool = False) -> Tensor:
-        """One draw of the embeddings from a view's posterior, `(N, d)`."""
-        masks = self.augmentation.draw(view, graph, self.encoder.inputs(graph), generator, hard=hard)
+    def encode(
+        self, view: View, graph: Graph, generator: torch.Generator, *, hard: bool = False, scale: float = 1.0
+    ) -> Tensor:
+        """One draw of the embeddings from a view's posterior, `(N, d)`, with masks at `scale` times its drop rates."""
+        masks = self.augmentation.draw(view, graph, self.encoder.inputs(graph), generator, hard=hard, scale=scale)
         embeddings: Tensor = self.encoder(graph, masks)
         return embeddings
 

@@ -34,6 +34,9 @@ class Settings(BaseModel):
     rate_draw: Literal["sample", "median"] = Field(
         "median", description="the rate that masks are drawn at: a draw from its posterior, or the median"
     )
+    draw_scale: float = Field(
+        0.4, gt=0, le=1, description="embeddings are drawn with masks at this share of the rates of training"
+    )
     rate_start: tuple[Positive, Positive] = Field(
         (1.0, 1.0), description="a, b of the Kumaraswamy posterior at the start"
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from bgcl.errors import BGCLError, nearest
 from bgcl.reproduce.cells import Cell
-from bgcl.settings import presets
+from bgcl.settings import Settings, presets
 
 TITLES = {
     "raw-features": "Raw features",
@@ -149,7 +149,46 @@ GRID = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 def variants() -> dict[str, dict[str, dict[str, Any]]]:
     """Each question with its answers: what differs from the library's defaults."""
-    raise NotImplementedError
+    masks = Settings().drop
+    connections, features = masks
+    return {
+        "defaults": {"as they are": {}},
+        "the KL's weight": {f"{weight:g}": {"kl_weight": weight} for weight in (0.01, 0.1, 0.3, 1.0, 10.0)},
+        "rate that masks are drawn at": {
+            "median of the posterior": {}, "a draw from the posterior": {"rate_draw": "sample"},
+        },
+        "normalising": {"after masking": {}, "before masking": {"normalise": "before"}},
+        "self-connections": {"masked": {}, "kept": {"drop": ["edges", features]}},
+        "masks": {"hard": {}, "relaxed": {"mask_values": "relaxed"}},
+        "layers": {"share a mask": {}, "have their own": {"drop": ["connections", features]}},
+        "blocks": {
+            f"{blocks}": {"drop": [f"connections in {blocks} blocks shared", features]} for blocks in (1, 2, 8, 32)
+        },
+        "one rate per": {
+            "view": {}, "layer": {"drop": ["connections shared per layer", features]},
+            "block": {"drop": ["connections in 8 blocks shared per block", features]},
+        },
+        "what is dropped": {
+            "connections and features": {}, "connections": {"drop": [connections]}, "features": {"drop": [features]},
+            "connections and entries": {"drop": [connections, "entries"]},
+            "nodes and features": {"drop": ["nodes", features]},
+        },
+        "draws that train the head": {
+            f"{draws}": {"evaluation": {"training_draws": draws, "samples": 100}} for draws in (1, 3, 10, 30)
+        },
+        "draws that predict": {
+            f"{draws}": {"evaluation": {"training_draws": 10, "samples": 10 + draws}} for draws in (1, 3, 10, 90)
+        },
+        "learned or a grid of fixed rates": {"learned": {}} | {
+            f"{c} and {f}": {"drop": [f"{connections} at {c}", f"{features} at {f}"]} for c in GRID for f in GRID
+        },
+        "the paper's text": {
+            "connection masks alone, relaxed, rates drawn": {
+                "drop": ["connections in 8 blocks"], "mask_values": "relaxed", "rate_draw": "sample",
+                "lr_weights": 0.0005,
+            },
+        },
+    }  # fmt: skip
 
 
 def _ablation_cells(
