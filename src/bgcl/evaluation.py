@@ -52,7 +52,7 @@ class SplitResult:
     classes: Array
     label: Array  # positions in `classes`
     uncertainty: Uncertainty
-    C: float
+    C: float | None = None  # of the head, where there is one
 
     @property
     def correct(self) -> Array:

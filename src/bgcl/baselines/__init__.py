@@ -1,6 +1,7 @@
 """The methods that the paper compares with, each behind one interface; a class is imported when it is first asked for.
 
-An embedding method is a frozen dataclass of settings; its `fit(data)` returns the `(N, d)` embeddings of a graph.
+An embedding method is a frozen dataclass of settings; its `fit(data)` returns the `(N, d)` embeddings of a graph. A
+classifier is fitted to the labels of a split, and returns class probabilities of S draws, `(S, N, C)`.
 """
 
 import dataclasses
