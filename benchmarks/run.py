@@ -19,6 +19,7 @@ from rich.table import Table
 from torch.nn import functional as F
 
 import bgcl
+from bgcl.batching import Batches
 from bgcl.errors import BGCLError
 from bgcl.estimator import BGCL
 from bgcl.graph import prepare
@@ -84,7 +85,7 @@ def grace_epoch() -> Callable[[], None]:
 def bgcl_epoch() -> Callable[[], object]:
     """One full BGCL epoch on Cora, the preset's 8 blocks, both steps."""
     data, settings = bgcl.load("cora"), BGCL(preset="cora").settings
-    return Training(Network(data.x.shape[1], settings), [prepare(data, normalise_rows=True)], settings).step
+    return Training(Network(data.x.shape[1], settings), Batches(prepare(data, normalise_rows=True)), settings).step
 
 
 def bench_epoch() -> tuple[float, float, float]:

@@ -44,6 +44,14 @@ def random_graph(nodes: int = 8, width: int = 5, *, sparse: bool = False, double
     return make_graph(adjacency, features, sparse=sparse, double=double)
 
 
+def random_data(nodes: int, width: int, *, classes: int = 2, seed: int = 0) -> Data:
+    """A random graph with attributes and labels, as users have it."""
+    target, source = np.nonzero(random_adjacency(nodes, density=4 / nodes, seed=seed))
+    x = torch.as_tensor(random_features(nodes, width, seed)).float()
+    labels = torch.as_tensor(np.random.default_rng(seed).permutation(np.arange(nodes) % classes))
+    return Data(x=x, edge_index=torch.as_tensor(np.stack([source, target])), y=labels)
+
+
 def dense_connections(graph: Graph) -> np.ndarray:
     """The matrix of a graph's connections, self-connections included, `(N, N)`."""
     dense = np.zeros((graph.nodes, graph.nodes))

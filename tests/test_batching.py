@@ -1,13 +1,13 @@
-"""Clusters are a partition, and each is the subgraph that its nodes induce."""
+"""Batches are a partition, and each is the subgraph that its nodes induce."""
 
 import numpy as np
 import pytest
 import torch
 
-from bgcl.batching import clusters, induced
+from bgcl.batching import Batches, induced
 from bgcl.errors import BGCLError
 from bgcl.graph import Graph, SparseFeatures
-from small import dense_connections, dense_features, make_graph, random_adjacency, random_graph
+from small import dense_connections, dense_features, make_graph, random_adjacency, random_graph, seeded
 
 
 def numbered_graph(nodes: int, *, sparse: bool, density: float = 0.15) -> Graph:
@@ -16,17 +16,34 @@ def numbered_graph(nodes: int, *, sparse: bool, density: float = 0.15) -> Graph:
     return make_graph(random_adjacency(nodes, density), features, sparse=sparse)
 
 
+def members_of(batch: Graph) -> np.ndarray:
+    return dense_features(batch)[:, 0].astype(int) - 1
+
+
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("parts", [2, 3, 7, 40])
-def test_clusters_are_a_partition_of_the_nodes_into_induced_subgraphs(parts: int, sparse: bool) -> None:
+@pytest.mark.parametrize(("count", "clusters"), [(2, 1), (3, 1), (7, 1), (40, 1), (2, 3), (3, 5), (5, 8), (3, 100)])
+def test_batches_are_a_partition_of_the_nodes_into_induced_subgraphs(count: int, clusters: int, sparse: bool) -> None:
     graph = numbered_graph(40, sparse=sparse)
-    members = [dense_features(part)[:, 0].astype(int) - 1 for part in clusters(graph, parts)]
-    assert sorted(np.concatenate(members)) == list(range(40))
-    assert 1 < len(members) <= parts
     whole = dense_connections(graph)
-    for part, nodes in zip(clusters(graph, parts), members, strict=True):
-        np.testing.assert_array_equal(dense_connections(part), whole[np.ix_(nodes, nodes)])
-        np.testing.assert_array_equal(dense_features(part), dense_features(graph)[nodes])
+    batches, generator = Batches(graph, count, clusters), seeded(0)
+    for _ in range(2):
+        epoch = list(batches.epoch(generator))
+        members = [members_of(batch) for batch in epoch]
+        assert sorted(np.concatenate(members)) == list(range(40))
+        assert 1 < len(members) <= count
+        for batch, nodes in zip(epoch, members, strict=True):
+            np.testing.assert_array_equal(dense_connections(batch), whole[np.ix_(nodes, nodes)])
+            np.testing.assert_array_equal(dense_features(batch), dense_features(graph)[nodes])
+
+
+def test_batches_of_several_clusters_are_other_unions_in_every_epoch_and_of_one_cluster_the_same() -> None:
+    graph = numbered_graph(60, sparse=False)
+    for clusters, same in ((1, True), (5, False)):
+        batches, generator = Batches(graph, 3, clusters), seeded(1)
+        epochs = [{frozenset(members_of(batch)) for batch in batches.epoch(generator)} for _ in range(3)]
+        assert (epochs[0] == epochs[1] == epochs[2]) == same
+        again = [{frozenset(members_of(batch)) for batch in batches.epoch(seeded(1))} for _ in range(2)]
+        assert again[0] == again[1] == epochs[0]
 
 
 def test_clusters_are_of_about_one_size_and_cut_few_edges() -> None:
@@ -34,19 +51,19 @@ def test_clusters_are_of_about_one_size_and_cut_few_edges() -> None:
     blocks[0, 15] = blocks[15, 0] = blocks[30, 45] = blocks[45, 30] = 1
     shuffled = np.random.default_rng(0).permutation(60)
     graph = make_graph(blocks[np.ix_(shuffled, shuffled)], np.ones((60, 1)))
-    parts = clusters(graph, 4)
+    parts = list(Batches(graph, 4).epoch(seeded(0)))
     assert sum(len(part.connections) for part in parts) >= len(graph.connections) - 8
     assert all(12 <= part.nodes <= 18 for part in parts)
 
 
-def test_one_cluster_is_the_graph_itself() -> None:
+def test_one_batch_is_the_graph_itself() -> None:
     graph = random_graph()
-    assert clusters(graph, 1) == [graph]
+    assert list(Batches(graph, 1, 20).epoch(seeded(0))) == [graph]
 
 
-def test_more_clusters_than_nodes_are_refused() -> None:
+def test_more_batches_than_nodes_are_refused() -> None:
     with pytest.raises(BGCLError, match=r"'batches' is 9, more than the graph has nodes \(8\)"):
-        clusters(random_graph(8), 9)
+        Batches(random_graph(8), 9)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

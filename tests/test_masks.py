@@ -322,6 +322,7 @@ def test_a_subgraph_keeps_the_share_one_minus_pi_of_the_nodes_and_is_connected(n
 
 def learning_network(sentence: str, *, double: bool, temperature: float = 0.3, rate_draw: str = "sample") -> Network:
     values = {"drop": sentence, "rate_start": (1.3, 0.9), "temperature": temperature, "rate_draw": rate_draw}
+    values |= {"mask_values": "relaxed"}  # a hard mask has no derivative
     network = Network(5, make_settings(widths=(8, 6), **values))
     network.reset_parameters(seeded(1))
     network.encoder.load_state_dict(random_encoder((5, 8, 6), double=False).state_dict())

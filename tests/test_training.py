@@ -8,6 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from bgcl import BGCL, BGCLError, runs
+from bgcl.batching import Batches
 from bgcl.training import TrainingError, embedding_spread
 
 SMALL = {"widths": (8, 4), "epochs": 4, "lr_rates": 0.05, "drop": ("connections in 2 blocks", "features")}
@@ -95,7 +96,7 @@ def test_the_encoder_step_leaves_the_rates_and_the_augmentation_step_the_weights
 
     settings = BGCL(**SMALL).settings
     prepared = prepare(graph, normalise_rows=True)
-    training = Training(Network(12, settings), [prepared], settings)
+    training = Training(Network(12, settings), Batches(prepared), settings)
     groups = {"w": training.theta_w, "a": training.theta_a}
 
     def changed(step) -> set[str]:

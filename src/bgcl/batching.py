@@ -1,4 +1,11 @@
-"""Cluster batching: METIS cuts a graph into parts with few edges between them, and each part is a batch."""
+"""Cluster batching: METIS cuts a graph into clusters with few edges between them, and some of them make a batch.
+
+A cluster is mostly of one class, and a node whose negatives are all of its own class learns to tell what should be
+alike. So a batch is made of several clusters from all over the graph, other ones in every epoch, with the edges between
+them (Chiang et al., 2019, stochastic multiple partitions).
+"""
+
+from collections.abc import Iterator
 
 import numpy as np
 import pymetis
@@ -10,12 +17,32 @@ from bgcl.graph import Graph, SparseFeatures
 from bgcl.propagation import Pattern, row_pointer
 
 
-def clusters(graph: Graph, parts: int) -> list[Graph]:
-    """The subgraphs that the parts of a METIS partition induce; every node is in one of them."""
-    if parts == 1:
-        return [graph]
-    if parts > graph.nodes:
-        raise BGCLError(f"The setting 'batches' is {parts}, more than the graph has nodes ({graph.nodes}).")
+class Batches:
+    """The batches of an epoch: `count` random unions of `clusters` clusters each; one batch is the graph itself."""
+
+    def __init__(self, graph: Graph, count: int = 1, clusters: int = 1) -> None:
+        if count > graph.nodes:
+            raise BGCLError(f"The setting 'batches' is {count}, more than the graph has nodes ({graph.nodes}).")
+        self.graph, self.count = graph, count
+        self.members = metis(graph, min(count * clusters, graph.nodes)) if count > 1 else []
+        # Batches of one cluster each are the same in every epoch.
+        self._fixed = [induced(graph, nodes) for nodes in self.members] if clusters == 1 else []
+
+    def epoch(self, generator: torch.Generator) -> Iterator[Graph]:
+        """The batches of one epoch, in random order; every node is in one of them."""
+        if self.count == 1:
+            yield self.graph
+            return
+        order = torch.randperm(len(self.members), generator=generator, device=generator.device).tolist()
+        if self._fixed:
+            yield from (self._fixed[i] for i in order)
+            return
+        for group in np.array_split(order, self.count):
+            yield induced(self.graph, torch.cat([self.members[i] for i in group]))
+
+
+def metis(graph: Graph, parts: int) -> list[Tensor]:
+    """The nodes of each part of a METIS partition; none is empty."""
     # METIS wants a graph without self-connections.
     row, column = graph.connections.row.cpu(), graph.connections.column.cpu()
     other = row != column
@@ -25,7 +52,7 @@ def clusters(graph: Graph, parts: int) -> list[Graph]:
     _, membership = pymetis.part_graph(parts, adjacency=adjacency)
     part = torch.as_tensor(np.asarray(membership), device=graph.connections.column.device)
     members = (torch.nonzero(part == i)[:, 0] for i in range(parts))
-    return [induced(graph, nodes) for nodes in members if len(nodes)]
+    return [nodes for nodes in members if len(nodes)]
 
 
 def induced(graph: Graph, nodes: Tensor) -> Graph:

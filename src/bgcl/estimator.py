@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from bgcl import runs
-from bgcl.batching import clusters
+from bgcl.batching import Batches
 from bgcl.data import check_graph
 from bgcl.disagreement import contrastive_log_likelihood, disagreement
 from bgcl.embeddings import Moments, draws, moments
@@ -69,7 +69,9 @@ class BGCL:
         facts = runs.GraphFacts.of(data, getattr(data, "name", None) or "")
         graph = self._prepare(data)
         network = Network(facts.attributes, self.settings).to(self.settings.device)
-        training = Training(network, clusters(graph, self.settings.batches), self.settings)
+        training = Training(
+            network, Batches(graph, self.settings.batches, self.settings.clusters_per_batch), self.settings
+        )
         self.network_, self.graph_ = network, facts
         self.history_: list[dict[str, Any]] = []
         folder = None if out is None else Path(out)

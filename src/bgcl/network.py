@@ -1,5 +1,7 @@
 """The whole model as one module: the encoder with its projection head, and the augmentation with its drop rates."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -51,6 +53,15 @@ class Network(nn.Module):
         """`L_CNT` of the embeddings of two views."""
         budget = self.settings.memory_budget << 20
         return contrastive_loss(self.head(o), self.head(t), self.settings.tau, budget=budget)
+
+    def adversary(self, loss: Tensor, nodes: int) -> Tensor:
+        r"""What the augmentation maximises of `L_CNT`: the loss itself up to the ceiling, and its mirror image beyond.
+
+        `log(2N - 1) - L_CNT` bounds the information that the views share from below, and is at most about `1 / tau`. At
+        the ceiling `log(2N - 1) - keep / tau` the share `keep` of that is left, and the augmentation gains nothing more.
+        """
+        ceiling = math.log(2 * nodes - 1) - self.settings.keep / self.settings.tau
+        return ceiling - (loss - ceiling).abs() if self.settings.keep else loss
 
     def weight_decay(self) -> Tensor:
         """`L_WD`."""

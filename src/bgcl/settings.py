@@ -22,7 +22,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     drop: tuple[str, ...] = Field(
-        ("connections in 8 blocks", "features"), min_length=1, description="what a view drops, a sentence for each mask"
+        ("connections shared", "features"), min_length=1, description="what a view drops, a sentence for each mask"
     )
     normalise: Literal["after", "before"] = Field(
         "after", description="normalise the adjacency after or before masking"
@@ -45,14 +45,22 @@ class Settings(BaseModel):
         None, description="c of the prior Beta(c/L, c(L-1)/L) for L layers, instead of prior"
     )
     kl_weight: float = Field(1.0, ge=0, le=1e6, description="weight of the KL of the drop rates against the loss")
+    keep: float = Field(
+        0.3,
+        ge=0,
+        lt=1,
+        description="share of the information that the views must still share; 0 lets rates rise freely",
+    )
     widths: tuple[Width, ...] = Field((256, 128), min_length=1, max_length=16, description="output width of each layer")
     activation: Literal["relu", "prelu"] = Field("relu", description="behind each layer")
     tau: float = Field(0.4, ge=0.02, le=100, description="temperature of the contrastive loss")
     weight_decay: float = Field(5e-9, ge=0, le=1, description="lambda, the weight of the KL of the weights")
-    lr_weights: float = Field(0.0005, gt=0, le=1, description="learning rate of the encoder")
-    lr_rates: float = Field(0.001, gt=0, le=1, description="learning rate of the drop rates")
-    epochs: int = Field(600, ge=1, le=1_000_000, description="number of epochs")
-    batches: int = Field(1, ge=1, le=100_000, description="number of METIS clusters that are batches of an epoch")
+    lr_weights: float = Field(0.001, gt=0, le=1, description="learning rate of the encoder")
+    lr_rates: float = Field(0.01, gt=0, le=1, description="learning rate of the drop rates")
+    rate_nodes: int = Field(1024, ge=2, le=1 << 30, description="nodes whose loss the rates' step looks at, at most")
+    epochs: int = Field(300, ge=1, le=1_000_000, description="number of epochs")
+    batches: int = Field(1, ge=1, le=100_000, description="number of batches of an epoch, made of METIS clusters")
+    clusters_per_batch: int = Field(20, ge=1, le=10_000, description="number of clusters that make a batch")
     normalise_rows: bool = Field(True, description="scale each node's attributes to sum to one in absolute value")
     memory_budget: int = Field(1024, ge=0, le=1 << 20, description="MiB of similarities that a step may keep")
     seed: int = Field(0, ge=0, lt=2**63, description="of every random number")

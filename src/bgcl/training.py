@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bgcl.augmentation import VIEWS
+from bgcl.batching import Batches
 from bgcl.errors import BGCLError
 from bgcl.graph import Graph
 from bgcl.network import Network
@@ -46,7 +47,7 @@ class Record:
 class Training:
     """A run under way: everything that the next epoch depends on."""
 
-    def __init__(self, network: Network, batches: Sequence[Graph], settings: Settings) -> None:
+    def __init__(self, network: Network, batches: Batches, settings: Settings) -> None:
         self.network, self.batches, self.settings = network, batches, settings
         self.generator = torch.Generator(settings.device).manual_seed(settings.seed)
         network.reset_parameters(self.generator)
@@ -65,14 +66,13 @@ class Training:
     def step(self) -> Record:
         """One epoch."""
         start = time.perf_counter()
-        order = torch.randperm(len(self.batches), generator=self.generator, device=self.generator.device)
         losses, objectives, spreads = [], [], []
-        for i in order.tolist():
-            loss, spread = self._encoder_step(self.batches[i])
+        for batch in self.batches.epoch(self.generator):
+            loss, spread = self._encoder_step(batch)
             losses.append(loss)
             spreads.append(spread)
             if self.rates is not None:
-                objectives.append(self._augmentation_step(self.batches[i], self.rates))
+                objectives.append(self._augmentation_step(batch, self.rates))
         self._check_parameters()
         self.epoch += 1
         with torch.no_grad():
@@ -102,7 +102,14 @@ class Training:
     def _augmentation_step(self, graph: Graph, optimiser: torch.optim.Optimizer) -> float:
         with _only(self.theta_a, self.theta_w):
             optimiser.zero_grad()
-            objective = self.network.loss(*self.network.views(graph, self.generator)) - self.network.kl()
+            o, t = self.network.views(graph, self.generator)
+            if graph.nodes > self.settings.rate_nodes:
+                # A few numbers are learned from the loss: that of some of the nodes tells as much, in far less time.
+                some = torch.randperm(graph.nodes, generator=self.generator, device=o.device)[
+                    : self.settings.rate_nodes
+                ]
+                o, t = o[some], t[some]
+            objective = self.network.adversary(self.network.loss(o, t), len(o)) - self.network.kl()
             self._check(objective, "lr_rates")
             (-objective).backward()  # type: ignore[no-untyped-call]
             optimiser.step()

@@ -13,7 +13,7 @@ from bgcl.data.clean import Graph, both_directions, clean_edges
 from bgcl.errors import BGCLError
 from bgcl.quietly import quietly
 
-SPARSE_BELOW = 1 / 3  # share of nonzero attributes under which CSR is smaller and faster than dense
+SPARSE_BELOW = 0.2  # a dense product takes less time beyond that share of entries that are not zero
 
 
 def to_data(graph: Graph, name: str | None = None) -> Data:

@@ -1,4 +1,4 @@
-"""Results that were computed before, by their cell's key; and the folders of trainings, which resume where they stopped."""
+"""Results that were computed before, by their cell's key; and folders of trainings, which resume where they stopped."""
 
 import json
 import logging

@@ -61,7 +61,7 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
     about: dict[str, Any]
     if cell.method in CLASSIFIERS:
         classifier = replace(published(cell.method, cell.dataset, cell.seed), **cell.settings)
-        results = evaluate_classifier(classifier, data, chosen)
+        results = evaluate_classifier(lambda: classifier, data, chosen)
         about = {"settings": _plain(classifier)}
     elif cell.method in EMBEDDINGS:
         method = replace(published(cell.method, cell.dataset, cell.seed), **cell.settings)

@@ -6,7 +6,7 @@ from typing import Any
 
 from bgcl.errors import BGCLError, nearest
 from bgcl.reproduce.cells import Cell
-from bgcl.settings import Settings, presets
+from bgcl.settings import make_settings, presets
 
 TITLES = {
     "raw-features": "Raw features",
@@ -149,8 +149,7 @@ GRID = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 def variants() -> dict[str, dict[str, dict[str, Any]]]:
     """Each question with its answers: what differs from the library's defaults."""
-    masks = Settings().drop
-    connections, features = masks
+    connections, features = make_settings().drop
     return {
         "defaults": {"as they are": {}},
         "the KL's weight": {f"{weight:g}": {"kl_weight": weight} for weight in (0.01, 0.1, 0.3, 1.0, 10.0)},

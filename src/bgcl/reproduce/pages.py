@@ -205,7 +205,7 @@ def pavpu_picture(found: Sequence[Result]) -> Figure:
 
 
 def astd_picture(found: Sequence[Result]) -> Figure:
-    """The paper's figures: the increase of ASTD by the distance from the noisy nodes, as boxes with whiskers at 5 and 95 %."""
+    """The paper's figures: increase of ASTD by distance from the noisy nodes; whiskers at 5 and 95 %."""
     panels = _panels(found)
     with look():
         figure = Figure(figsize=(2.9 * len(panels), 3.1), layout="constrained")

@@ -1,0 +1,226 @@
+"""`bgcl reproduce`: cells, what is kept of them, files of results, and the pages that are made of these."""
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from bgcl.cli import app
+from bgcl.errors import BGCLError
+from bgcl.reproduce import compute as computing
+from bgcl.reproduce import experiments, pages, paper, results
+from bgcl.reproduce import run as running
+from bgcl.reproduce.cache import Cache
+from bgcl.reproduce.cells import Cell
+from small import random_data
+
+ROOT = Path(__file__).parent.parent
+CELL = Cell("bgcl", "cora", 0, "grace", 3, {"epochs": 1, "widths": [8, 4]}, {"samples": 12})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"method": "bgcl-fixed"}, {"dataset": "citeseer"}, {"seed": 1}, {"protocol": "bgrl"}, {"splits": 4},
+        {"settings": {"epochs": 2, "widths": [8, 4]}}, {"evaluation": {"samples": 13}}, {"noise": {"nodes": 1}},
+    ],
+)  # fmt: skip
+def test_a_key_depends_on_all_that_decides_the_result_and_on_the_data(change):
+    assert replace(CELL, **change).key("d") != CELL.key("d")
+    assert CELL.key("e") != CELL.key("d")
+    assert replace(CELL, label="another name").key("d") == CELL.key("d")
+    assert Cell.from_dict(json.loads(json.dumps(CELL.to_dict()))).key("d") == CELL.key("d")
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": "another"}', "\x00"])
+def test_a_damaged_result_is_told_of_and_computed_again(tmp_path, caplog, damage):
+    cache = Cache(tmp_path)
+    cache.write("k", {"accuracy": [0.5]})
+    assert cache.read("k") == {"key": "k", "accuracy": [0.5]}
+    cache.path("k").write_text(damage)
+    with caplog.at_level(logging.WARNING, "bgcl"):
+        assert cache.read("k") is None
+    assert "damaged" in caplog.text
+    assert cache.read("missing") is None
+
+
+@pytest.fixture
+def data():
+    graph = random_data(120, 12, classes=2, seed=1)
+    graph.name = "cora"
+    return graph
+
+
+def test_a_cell_is_computed_once_and_its_training_resumes(data, tmp_path, monkeypatch):
+    cache = Cache(tmp_path)
+    first = computing.compute(CELL, data, cache)
+    assert len(first["accuracy"]) == 3
+    assert first["settings"]["epochs"] == 1
+    assert first["versions"]["torch"]
+    # Longer: goes on from the first epoch's folder only if that has the same settings; the same cell is not computed.
+    monkeypatch.setattr(computing, "_accuracy", None)
+    again = computing.compute(replace(CELL, label="renamed"), data, cache)
+    assert again["accuracy"] == first["accuracy"]
+    assert again["cell"]["label"] == "renamed"
+
+
+def test_an_interrupted_training_goes_on_where_it_stopped(data, tmp_path, monkeypatch):
+    cache, settings = Cache(tmp_path), {"epochs": 3, "widths": [8, 4], "seed": 0}
+    whole = computing.trained(data, settings, Cache(tmp_path / "other"))
+    steps = []
+
+    def interrupted(training):
+        steps.append(training.epoch)
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+        return step(training)
+
+    step = computing.BGCL.__init__.__globals__["Training"].step
+    with monkeypatch.context() as patch:
+        patch.setattr("bgcl.training.Training.step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            computing.trained(data, settings, cache)
+    steps.clear()
+    monkeypatch.setattr("bgcl.training.Training.step", interrupted)
+    resumed = computing.trained(data, settings, cache)
+    assert steps == [2]
+    np.testing.assert_array_equal(resumed.embed(data), whole.embed(data))
+
+
+def test_a_missing_data_set_does_not_stop_the_others(data, tmp_path, monkeypatch):
+    def get(name, quiet=False):
+        if name != "cora":
+            raise BGCLError("It is not here.")
+
+    monkeypatch.setattr("bgcl.data.store.get", get)
+    monkeypatch.setattr(running, "load", lambda name, quiet: data)
+    cells = [replace(CELL, dataset="wikics"), replace(CELL, method="raw-features", settings={}, evaluation={})]
+    found = list(running.run(cells, Cache(tmp_path)))
+    assert [(cell.dataset, result is None, reason) for cell, result, reason in found] == [
+        ("wikics", True, "It is not here."), ("cora", False, ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", experiments.EXPERIMENTS)
+def test_every_experiment_has_cells_that_differ(name):
+    for quick in (False, True):
+        cells = experiments.cells(name, quick=quick)
+        assert len({cell.place() for cell in cells}) == len(cells) > 0
+    chosen = experiments.EXPERIMENTS[name]
+    only = experiments.cells(name, datasets=[chosen.datasets[0]], methods=[chosen.methods[-1]], seeds=2)
+    assert {(cell.dataset, cell.method) for cell in only} == {(chosen.datasets[0], chosen.methods[-1])}
+
+
+@pytest.mark.parametrize(("given", "near"), [({"methods": ["bgcll"]}, "bgcl"), ({"datasets": ["corra"]}, "cora")])
+def test_unknown_names_are_told_with_the_nearest(given, near):
+    with pytest.raises(BGCLError, match=near):
+        experiments.cells("table1", **given)
+
+
+def test_every_number_of_the_paper_has_its_cell():
+    for table in ("table1", "table2"):
+        experiment = experiments.EXPERIMENTS[table]
+        for method, row in paper.numbers()[table].items():
+            assert method in experiment.methods
+            assert set(row) == set(experiment.datasets)
+    assert paper.number("table1", "bgcl", "cora") == [83.77, 0.28]
+
+
+def result(method, seed, accuracy, label="", dataset="cora"):
+    cell = Cell(method, dataset, seed, "grace", len(accuracy), label=label)
+    scores = {name: [0.5, 0.1] for name in ("accuracy", "ece", "auroc:least_confidence", "pavpu:predictive_entropy")}
+    curves = {"pavpu": [0.5 + 0.01 * seed] * 11}
+    rates = {view: [{"mean": [[0.5]]}] for view in "ot"}
+    return {
+        "cell": cell.to_dict(), "accuracy": accuracy, "scores": scores, "curves": curves, "drop_rates": rates,
+        "seconds": 1.0, "training_seconds": 1.0, "versions": {"bgcl": "0"},
+    }  # fmt: skip
+
+
+def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path):
+    path = tmp_path / "table1.json"
+    results.write(path, "table1", [result("bgcl", 0, [0.1, 0.2]), result("bgcl", 1, [0.3, 0.4])])
+    results.write(path, "table1", [result("bgcl", 1, [0.5, 0.6]), result("grace", 0, [0.7, 0.8])])
+    found = results.read(path)
+    assert [r["accuracy"] for r in results.of(found, "bgcl", "cora")] == [[0.1, 0.2], [0.5, 0.6]]
+    assert [r["accuracy"] for r in results.of(found, "grace", "cora")] == [[0.7, 0.8]]
+    path.write_text("no results")
+    with pytest.raises(BGCLError, match="not a file of results"):
+        results.read(path)
+
+
+def test_spreads_over_splits_and_over_seeds_are_told_apart_and_tests_are_paired():
+    random = np.random.default_rng(0)
+    ours, theirs = random.random((2, 5, 7))
+    a, b = ([result(m, s, list(x)) for s, x in enumerate(t)] for m, t in (("bgcl", ours), ("grace", theirs)))
+    mean, over_splits, over_seeds = results.accuracy(a)
+    assert mean == pytest.approx(100 * sum(map(sum, ours.tolist())) / 35)
+    assert over_splits == pytest.approx(100 * np.mean([np.std(row, ddof=1) for row in ours]))
+    assert over_seeds == pytest.approx(100 * np.std([row.mean() for row in ours], ddof=1))
+    difference, p = results.paired(a, b)
+    d = ours.mean(1) - theirs.mean(1)
+    t = d.mean() / (d.std(ddof=1) / np.sqrt(5))
+    assert difference == pytest.approx(100 * d.mean())
+    assert p == pytest.approx(stats.t.sf(t, 4))
+    assert results.paired(a[:1], b[:1]) is None
+
+
+def test_tables_have_ours_beside_the_papers(tmp_path):
+    found = [result("bgcl", s, [0.8, 0.9]) for s in range(2)] + [result("grace", s, [0.8, 0.8]) for s in range(2)]
+    table = pages.text("table1", found)
+    assert "85.00 (7.07 / 0.00) [83.77 ± 0.28]" in table
+    assert "+5.00" in table
+    pavpu = pages.pavpu_rows([result("bgcl", 1, [0.8]), result("gdc-gcn", 0, [0.7])])
+    assert [row[3] for row in pavpu[1:]] == ["11", ""]
+    results.write(tmp_path / "pavpu.json", "pavpu", [result("bgcl", 1, [0.8]), result("gdc-gcn", 0, [0.7])])
+    pages.write_figures(tmp_path, tmp_path)
+    assert pages.SOURCE.search((tmp_path / "pavpu.png").read_bytes())
+
+
+def test_the_page_and_the_figures_are_those_of_the_files_in_results():
+    script = pages.page(ROOT / "results", (ROOT / "docs" / "results_introduction.md").read_text("utf-8"))
+    assert (ROOT / "docs" / "results.md").read_text("utf-8") == script
+    for name in pages.FIGURES:
+        found = results.read(results.path_of(ROOT / "results", name))
+        assert found
+        named = pages.SOURCE.search((ROOT / "docs" / "images" / f"{name}.png").read_bytes())
+        assert named
+        assert named.group(1).decode() == pages.digest(found)
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    def invoke(*arguments):
+        where = ["--out", str(tmp_path / "results"), "--cache", str(tmp_path / "cache")]
+        return CliRunner().invoke(app, ["reproduce", *arguments, *where])
+
+    return invoke
+
+
+def test_the_command_computes_a_table_and_keeps_what_it_computed(command, tmp_path, monkeypatch):
+    arguments = ("table1", "--quick", "--methods", "raw-features", "--splits", "2")
+    first = command(*arguments)
+    assert first.exit_code == 0, first.output
+    assert "64.8" in first.output
+    found = results.read(tmp_path / "results" / "quick" / "table1.json")
+    assert [len(r["accuracy"]) for r in found] == [2]
+    monkeypatch.setattr(computing, "_accuracy", None)
+    assert command(*arguments).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("table3",), "table1"), (("table1", "--methods", "grase"), "grace"), (("all", "--datasets", "coraa"), "cora"),
+        (("all", "--methods", "grase"), "grace"), (("table1", "--datasets", "wikics"), "no data set"),
+    ],
+)  # fmt: skip
+def test_bad_names_are_told_in_one_line(command, arguments, words):
+    failed = command(*arguments)
+    assert isinstance(failed.exception, BGCLError)
+    assert words in str(failed.exception)
