@@ -3,6 +3,7 @@ the auto-encoders' layers.
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def test_target_decay_rises_along_a_cosine_from_its_start_to_one() -> None:
     assert values[50] == pytest.approx(0.995)
     assert values[25] == pytest.approx(1 - 0.01 * math.cos(math.pi / 8) ** 2)  # (1 + cos x) / 2 = cos^2 (x / 2)
     assert values[100] == 1
-    assert all(a < b for a, b in zip(values, values[1:], strict=False))
+    assert all(a < b for a, b in pairwise(values))
 
 
 def test_learning_rate_warms_up_on_a_line_and_falls_along_a_cosine() -> None:
