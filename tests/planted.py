@@ -6,15 +6,15 @@ from torch_geometric.data import Data
 
 
 def planted_graph(nodes: int = 60, *, sparse: bool = True, seed: int = 0) -> Data:
-    """Two communities of the same size, few edges between them; node 0 is on its own."""
+    """Two communities of the same size, few edges between them; node 0 is on its own. `sparse` is about attributes."""
     random = np.random.default_rng(seed)
     community = np.arange(nodes) % 2
     chance = np.where(community[:, None] == community, 0.25, 0.01)
     chance[0, :] = chance[:, 0] = 0
     upper = np.triu(random.random((nodes, nodes)) < chance, 1)
     edges = np.stack(np.nonzero(upper | upper.T))
-    words = random.random((nodes, 24)) < (0.1 if sparse else 0.4)
-    own = random.random((nodes, 12)) < 0.25
+    words = random.random((nodes, 24)) < 0.1
+    own = random.random((nodes, 12)) < (0.25 if sparse else 0.7)  # of a community's own words; dense beyond a third
     words[:, :12] |= own & (community == 0)[:, None]
     words[:, 12:] |= own & (community == 1)[:, None]
     x = torch.as_tensor(words, dtype=torch.float32)

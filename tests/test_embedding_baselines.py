@@ -119,17 +119,6 @@ def test_published_settings_are_those_of_the_authors() -> None:
         published("grace", "coar")
 
 
-@pytest.mark.parametrize("name", EMBEDDINGS)
-def test_a_graph_without_edges_is_embedded_or_refused(name: str) -> None:
-    graph = planted_graph()
-    graph.edge_index = torch.empty(2, 0, dtype=torch.int64)
-    if name in ("gae", "vgae"):
-        with pytest.raises(BGCLError, match="The graph is without edges"):
-            baseline(name, **SMALL[name]).fit(graph)
-    else:
-        assert np.isfinite(baseline(name, **SMALL[name]).fit(graph)).all()
-
-
 def test_what_is_no_graph_is_refused() -> None:
     with pytest.raises(BGCLError, match="The graph has no"):
         baseline("dgi").fit(Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2))
