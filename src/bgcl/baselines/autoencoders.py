@@ -111,9 +111,8 @@ class NonEdges:
     """Pairs of two nodes without an edge, drawn anew for every epoch, each such pair with the same probability."""
 
     def __init__(self, edges: Tensor, nodes: int) -> None:
-        if not edges.shape[1] or edges.shape[1] == nodes * (nodes - 1):
-            kind = "complete" if edges.shape[1] else "without edges"
-            raise BGCLError(f"The graph is {kind}: an auto-encoder has no edges to tell from other pairs.")
+        if edges.shape[1] == nodes * (nodes - 1):
+            raise BGCLError("The graph is complete: an auto-encoder has no other pairs to tell its edges from.")
         self.nodes = nodes
         self._key, _ = torch.sort(edges[0] * nodes + edges[1])
 

@@ -32,8 +32,8 @@ class DGI(EmbeddingMethod):
         for _ in range(self.epochs):
             optimiser.zero_grad()
             loss = model.loss(*model(graph))
-            if float(loss) < lowest:
-                lowest, best, waited = float(loss), deepcopy(encoder.state_dict()), 0
+            if (now := float(loss.detach())) < lowest:
+                lowest, best, waited = now, deepcopy(encoder.state_dict()), 0
             elif (waited := waited + 1) == self.patience:
                 break
             loss.backward()

@@ -1,0 +1,129 @@
+"""Every embedding method on a small graph: shape, seeds, what it finds, and what it says of bad input."""
+
+import random
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from bgcl import BGCLError
+from bgcl.baselines import CLASSIFIERS, EMBEDDINGS, baseline, published
+from bgcl.data import DATASETS
+from planted import leave_one_out_accuracy, planted_graph
+
+WALKS = {"width": 16, "walks": 10, "length": 20, "window": 3}
+SMALL = {
+    "raw-features": {},
+    "node2vec": WALKS | {"passes": 4},
+    "deepwalk": WALKS | {"passes": 4},
+    "deepwalk-features": WALKS | {"passes": 4},
+    "gae": {"widths": (16, 8), "epochs": 60},
+    "vgae": {"widths": (16, 8), "epochs": 60},
+    "dgi": {"width": 16, "epochs": 100, "lr": 0.01},
+    "grace": {"widths": (16, 8), "epochs": 60, "lr": 0.01},
+    "bgrl": {"widths": (16, 8), "epochs": 60, "predictor": 16, "lr": 0.01},
+}
+WIDTH = {"raw-features": 24, "node2vec": 16, "deepwalk": 16, "deepwalk-features": 40, "dgi": 16}
+LEARNED = [name for name in EMBEDDINGS if name != "raw-features"]
+
+
+def test_every_embedding_method_is_tested() -> None:
+    assert SMALL.keys() == EMBEDDINGS.keys()
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+@pytest.mark.parametrize("sparse", [True, False])
+def test_embeddings_separate_planted_communities(name: str, sparse: bool) -> None:
+    graph = planted_graph(sparse=sparse)
+    embeddings = baseline(name, **SMALL[name]).fit(graph)
+    assert embeddings.shape == (60, WIDTH.get(name, 8))
+    assert embeddings.dtype == np.float32
+    assert np.isfinite(embeddings).all()
+    # By chance it would be 0.5 with a deviation of 0.065; words alone tell less than words and edges.
+    assert leave_one_out_accuracy(embeddings, graph.y.numpy()) > (0.7 if name == "raw-features" else 0.85)
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_same_seed_same_embeddings_and_the_state_of_other_generators_stays(name: str) -> None:
+    graph, short = planted_graph(), SMALL[name] | ({"epochs": 3} if "epochs" in SMALL[name] else {})
+    torch.manual_seed(5)
+    random.seed(5)
+    first = baseline(name, **short, seed=1).fit(graph)
+    drawn = torch.rand(3), random.random()
+    torch.manual_seed(5)
+    random.seed(5)
+    assert torch.equal(drawn[0], torch.rand(3))
+    assert drawn[1] == random.random()
+    np.testing.assert_array_equal(first, baseline(name, **short, seed=1).fit(graph))
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_other_seed_other_embeddings(name: str) -> None:
+    graph, short = planted_graph(), SMALL[name] | ({"epochs": 3} if "epochs" in SMALL[name] else {})
+    one, other = (baseline(name, **short, seed=seed).fit(graph) for seed in (1, 2))
+    assert np.abs(one - other).max() > 1e-3
+
+
+def test_raw_features_are_the_attributes_with_rows_that_sum_to_one() -> None:
+    graph = planted_graph()
+    x = graph.x.numpy()
+    np.testing.assert_allclose(baseline("raw-features").fit(graph), x / x.sum(1, keepdims=True), rtol=1e-6)
+
+
+def test_a_method_is_found_by_name_and_unknown_ones_are_refused_with_near_names() -> None:
+    assert set(CLASSIFIERS) == {"gcn", "mc-dropout-gcn", "ensemble-gcn", "gdc-gcn"}
+    with pytest.raises(BGCLError, match=r"Unknown method 'node2vek'\. Did you mean node2vec\?"):
+        baseline("node2vek")
+    with pytest.raises(BGCLError, match=r"The method 'dgi' has no setting 'epoch'\. Did you mean epochs\?"):
+        baseline("dgi", epoch=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("dgi", {"epochs": 0}, "'epochs' must be a whole number of 1 or more. Got 0"),
+        ("dgi", {"seed": -1}, "'seed' must be a whole number of 0 or more. Got -1"),
+        ("node2vec", {"q": 0}, "'q' must be a number above 0. Got 0"),
+        ("gae", {"lr": float("nan")}, "'lr' must be a number above 0 and at most 1. Got nan"),
+        ("bgrl", {"decay": 2.0}, "'decay' must be a number of 0 or more and at most 1. Got 2.0"),
+        ("grace", {"widths": ()}, "'widths' must be whole numbers"),
+    ],
+)
+def test_bad_settings_are_refused(name: str, settings: dict, message: str) -> None:
+    with pytest.raises(BGCLError, match=message):
+        baseline(name, **settings)
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        baseline("dgi").epochs = 3
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_data_set_has_published_settings(name: str, dataset: str) -> None:
+    assert published(name, dataset, seed=4).seed == 4
+
+
+def test_published_settings_are_those_of_the_authors() -> None:
+    citeseer = published("grace", "citeseer")
+    assert (citeseer.edges, citeseer.features, citeseer.tau) == ((0.2, 0.0), (0.3, 0.2), 0.9)
+    assert (citeseer.widths, citeseer.activation, citeseer.lr) == ((512, 256), "prelu", 1e-3)
+    assert published("gae", "citeseer").widths == (512, 256)
+    assert published("bgrl", "Amazon_Photo").drop == ("edges at 0.4/0.1", "features at 0.1/0.2")
+    with pytest.raises(BGCLError, match="Did you mean cora"):
+        published("grace", "coar")
+
+
+def test_what_is_no_graph_is_refused() -> None:
+    with pytest.raises(BGCLError, match="The graph has no"):
+        baseline("dgi").fit(Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2))
+
+
+def test_naming_the_methods_does_not_import_torch() -> None:
+    code = "import sys, bgcl.baselines; sys.exit('torch' in sys.modules or 'gensim' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

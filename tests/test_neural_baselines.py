@@ -1,0 +1,141 @@
+"""What the neural baselines compute, against plain loops: BGRL's loss and schedules, DGI's corruption, non-edges, and
+the auto-encoders' layers.
+"""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bgcl import BGCLError
+from bgcl.baselines.autoencoders import NonEdges, _Gaussian
+from bgcl.baselines.bootstrap import _encoder, bootstrap_loss, follow, learning_rate, target_decay
+from bgcl.baselines.convolutions import Convolutions
+from bgcl.baselines.infomax import corrupt, permute_rows
+from small import dense_connections, dense_features, dense_normalise, random_adjacency, random_graph
+
+
+def test_bootstrap_loss_is_the_loop_over_nodes_and_sends_no_gradient_to_the_target() -> None:
+    q = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+    loss = bootstrap_loss(q, y)
+    total = 0.0
+    for i in range(6):
+        dot = sum(float(q[i, j] * y[i, j]) for j in range(4))
+        lengths = [math.sqrt(sum(float(v[i, j]) ** 2 for j in range(4))) for v in (q, y)]
+        total += 1 - dot / (lengths[0] * lengths[1])
+    assert float(loss.detach()) == pytest.approx(total / 6, rel=1e-12)
+    loss.backward()
+    assert q.grad is not None
+    assert y.grad is None
+
+
+def test_target_decay_rises_along_a_cosine_from_its_start_to_one() -> None:
+    values = [target_decay(epoch, 100, 0.99) for epoch in range(101)]
+    assert values[0] == pytest.approx(0.99)
+    assert values[50] == pytest.approx(0.995)
+    assert values[25] == pytest.approx(1 - 0.01 * math.cos(math.pi / 8) ** 2)  # (1 + cos x) / 2 = cos^2 (x / 2)
+    assert values[100] == 1
+    assert all(a < b for a, b in pairwise(values))
+
+
+def test_learning_rate_warms_up_on_a_line_and_falls_along_a_cosine() -> None:
+    values = [learning_rate(epoch, 110, 0.2, 10) for epoch in range(111)]
+    np.testing.assert_allclose(values[:11], np.linspace(0, 0.2, 11))
+    np.testing.assert_allclose(values[10:], 0.2 * np.cos(np.linspace(0, math.pi / 2, 101)) ** 2, atol=1e-12)
+    assert learning_rate(0, 10, 0.2, 0) == 0.2
+
+
+def test_the_target_follows_as_a_moving_average() -> None:
+    target, online = nn.Linear(2, 2), nn.Linear(2, 2)
+    weights = [module.weight.detach().clone() for module in (target, online)]
+    for _ in range(3):
+        follow(target, online, 0.9)
+    torch.testing.assert_close(target.weight, 0.9**3 * weights[0] + (1 - 0.9**3) * weights[1])
+    torch.testing.assert_close(online.weight, weights[1])
+    follow(target, online, 0.0)
+    torch.testing.assert_close(target.weight, weights[1])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_permuted_rows_are_those_of_the_dense_matrix(sparse: bool) -> None:
+    graph = random_graph(9, 5, sparse=sparse)
+    order = torch.as_tensor(np.random.default_rng(0).permutation(9))
+    permuted = permute_rows(graph.features, order)
+    moved = type(graph)(graph.connections, permuted)
+    np.testing.assert_array_equal(dense_features(moved), dense_features(graph)[order.numpy()])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_corruption_keeps_connections_and_the_attributes_of_all_nodes_together(sparse: bool) -> None:
+    graph = random_graph(9, 5, sparse=sparse)
+    torch.manual_seed(0)
+    corrupted = corrupt(graph)
+    assert corrupted.connections is graph.connections
+    before, after = dense_features(graph), dense_features(corrupted)
+    assert not np.array_equal(before, after)
+    assert sorted(map(tuple, before)) == sorted(map(tuple, after))
+
+
+def test_non_edges_are_all_pairs_without_an_edge_equally_often() -> None:
+    A = random_adjacency(6)
+    edges = torch.as_tensor(np.stack(np.nonzero(A)))
+    torch.manual_seed(0)
+    drawn = NonEdges(edges, 6).draw(20_000)
+    counts = np.zeros((6, 6))
+    np.add.at(counts, tuple(drawn.numpy()), 1)
+    allowed = (A == 0) & ~np.eye(6, dtype=bool)
+    assert drawn.shape == (2, 20_000)
+    assert not counts[~allowed].any()
+    expected = 20_000 / allowed.sum()
+    assert np.abs(counts[allowed] - expected).max() < 5 * math.sqrt(expected)
+
+
+def test_a_complete_graph_has_no_non_edges() -> None:
+    edges = torch.as_tensor(np.stack(np.nonzero(1 - np.eye(4))))
+    with pytest.raises(BGCLError, match="The graph is complete"):
+        NonEdges(edges, 4)
+
+
+def dense_layer(graph, layer, features: np.ndarray) -> np.ndarray:
+    W, bias = layer.weight.detach().double().numpy(), layer.bias.detach().double().numpy()
+    return dense_normalise(dense_connections(graph)) @ features @ W + bias
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_auto_encoders_have_a_linear_last_layer_of_their_own_for_the_deviation(sparse: bool) -> None:
+    graph = random_graph(8, 5, sparse=sparse)
+    torch.manual_seed(0)
+    encoder = _Gaussian((5, 4, 3)).double()
+    mean, log_deviation = (each.detach().numpy() for each in encoder(graph))
+    hidden = np.maximum(dense_layer(graph, encoder.mean.layers[0], dense_features(graph)), 0)
+    np.testing.assert_allclose(mean, dense_layer(graph, encoder.mean.layers[1], hidden), atol=1e-10)
+    np.testing.assert_allclose(log_deviation, dense_layer(graph, encoder.log_deviation, hidden), atol=1e-10)
+    assert (mean < 0).any()
+    np.testing.assert_allclose(encoder.mean(graph).detach().numpy(), mean, atol=1e-12)
+
+
+def test_a_reset_begins_anew_from_the_generator() -> None:
+    encoder = Convolutions((5, 4), [nn.PReLU()])
+    with torch.no_grad():
+        encoder.behind[0].weight.fill_(3.0)
+        encoder.layers[0].bias.fill_(1.0)
+    torch.manual_seed(0)
+    encoder.reset_parameters()
+    first = encoder.layers[0].weight.detach().clone()
+    assert float(encoder.behind[0].weight) == 0.25
+    assert not encoder.layers[0].bias.any()
+    torch.manual_seed(0)
+    encoder.reset_parameters()
+    torch.testing.assert_close(encoder.layers[0].weight, first)
+
+
+def test_bgrl_encoder_normalises_each_feature_over_the_nodes_before_its_activation() -> None:
+    graph = random_graph(8, 5)
+    encoder = _encoder((5, 4)).double()
+    raw = dense_layer(graph, encoder.layers[0], dense_features(graph))
+    unit = (raw - raw.mean(0)) / np.sqrt(raw.var(0) + 1e-5)
+    np.testing.assert_allclose(encoder(graph).detach().numpy(), np.where(unit > 0, unit, 0.25 * unit), atol=1e-10)

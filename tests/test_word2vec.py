@@ -1,0 +1,48 @@
+"""DeepWalk and node2vec: the same in every process, and the parts of DeepWalk with attributes."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bgcl import BGCLError
+from bgcl.baselines import baseline
+from planted import planted_graph
+
+SMALL = {"width": 8, "walks": 2, "length": 10, "window": 3}
+
+IN_ANOTHER_PROCESS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from planted import planted_graph
+from bgcl.baselines import baseline
+for name in ("deepwalk", "node2vec"):
+    sys.stdout.write(baseline(name, width=8, walks=2, length=10, window=3, seed=3).fit(planted_graph()).tobytes().hex())
+"""
+
+
+def test_hashes_of_the_process_change_nothing() -> None:
+    hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"  # not this process's
+    command = [sys.executable, "-c", IN_ANOTHER_PROCESS, os.path.dirname(__file__)]
+    environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+    there = subprocess.run(command, env=environment, capture_output=True, check=True, text=True).stdout
+    here = [baseline(name, **SMALL, seed=3).fit(planted_graph()) for name in ("deepwalk", "node2vec")]
+    assert there == "".join(each.tobytes().hex() for each in here)
+
+
+def test_deepwalk_with_attributes_is_both_with_the_same_weight() -> None:
+    graph = planted_graph()
+    both = baseline("deepwalk-features", **SMALL, seed=1).fit(graph).astype(float)
+    parts = [baseline("deepwalk", **SMALL, seed=1).fit(graph), baseline("raw-features").fit(graph)]
+    for part, half in zip(parts, (both[:, :8], both[:, 8:]), strict=True):
+        assert np.mean([row @ row for row in half]) == pytest.approx(0.5, rel=1e-5)
+        scale = half.ravel() @ part.ravel() / np.square(part, dtype=float).sum()
+        np.testing.assert_allclose(half, scale * part, atol=1e-6)
+
+
+def test_without_gensim_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    with pytest.raises(BGCLError, match=r"need gensim: pip install bgcl\[baselines\]"):
+        baseline("deepwalk", **SMALL).fit(planted_graph())
