@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from small import dense_connections, dense_features, loop_layer
-from test_supervised import communities, split_of
 
 from bgcl import BGCLError
 from bgcl.baselines.gdc import GDCGCN, GDCNetwork
 from bgcl.baselines.prediction import evaluate_classifier
 from bgcl.baselines.supervised import Task
+from small import dense_connections, dense_features, loop_layer
+from test_supervised import communities, split_of
 
 QUICK = GDCGCN(layers=3, width=8, epochs=10, samples=6)
 

@@ -204,7 +204,9 @@ def train(
         optimiser.zero_grad()
         loss = objective(epoch)
         if not torch.isfinite(loss):
-            raise BGCLError(f"Training diverged in epoch {epoch + 1}: the loss is {loss.item()}. Lower the setting 'lr'.")
+            raise BGCLError(
+                f"Training diverged in epoch {epoch + 1}: the loss is {loss.item()}. Lower the setting 'lr'."
+            )
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         if validation_loss is not None and ((epoch + 1) % every == 0 or epoch + 1 == epochs):
