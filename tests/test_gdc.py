@@ -59,7 +59,7 @@ def test_planted_communities_are_learned_with_four_layers():
 
 
 def test_the_objective_is_that_of_a_plain_loop():
-    """Nodes, features and layers one by one; the KL by quadrature; every gradient by differences of the loop."""
+    """Nodes, features and layers one by one; the KL and the mean rate by quadrature."""
     data = communities(12)
     split = split_of(data, 0)
     method = GDCGCN(layers=2, width=4, prior=(0.8, 1.0), kl_weight=0.3, weight_decay=0.02, warm_up=4)
@@ -95,7 +95,7 @@ def test_the_objective_is_that_of_a_plain_loop():
     for v in split.train:
         loss -= (X[v, int(data.y[v])] - np.log(np.exp(X[v]).sum())) / len(split.train)
     expected = loss + 0.3 * 2 / 4 * kl + 0.02 * penalty  # the second of four epochs of warm-up
-    assert float(found) == pytest.approx(expected, rel=1e-3)
+    assert found.item() == pytest.approx(expected, rel=1e-3)
 
 
 def test_warm_up_is_over_after_its_epochs():

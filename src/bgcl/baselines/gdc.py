@@ -39,8 +39,12 @@ _VALIDATE_EVERY, _VALIDATION_DRAWS = 20, 10
 
 @dataclass(frozen=True, kw_only=True)
 class GDCGCN:
-    """Settings and `fit`. Layers, width, blocks, temperature, learning rate, weight decay, the KL's weight and its
-    warm-up are those of the published code; see the docs for where it differs.
+    """Settings and `fit`.
+
+    Layers, width, blocks, temperature, learning rate, weight decay, the KL's weight, its warm-up and attributes as they
+    are come from the published code. Other than there: the first layer's masks come in blocks too; the prior is on the
+    probability of dropping, and uniform instead of Beta(0.8, 1) on keeping; and the matrix is normalised after it is
+    masked, as the paper's equation has it. There are 400 epochs instead of 2,000.
     """
 
     layers: int = 4
@@ -55,7 +59,7 @@ class GDCGCN:
     epochs: int = 400
     samples: int = 100
     normalise_rows: bool = False
-    normalise_after: bool = True
+    normalise_after: bool = True  # False: mask the normalised matrix, as the published code does
     seed: int = 0
 
     def __post_init__(self) -> None:
