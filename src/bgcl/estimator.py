@@ -219,7 +219,8 @@ class BGCL:
 
     def _prepare(self, data: Data) -> Graph:
         _check_device(self.settings.device)
-        return prepare(data, normalise_rows=self.settings.normalise_rows, device=self.settings.device)
+        settings = self.settings
+        return prepare(data, normalise_rows=settings.normalise_rows, row_norm=settings.row_norm, device=settings.device)
 
     def check_trained_on(self, data: Data) -> None:
         """Refuse a graph that is not the one this model was trained on."""

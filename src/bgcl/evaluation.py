@@ -88,7 +88,7 @@ def evaluate(
     labels: Array,
     chosen: Sequence[Split],
     *,
-    training_draws: int = 10,
+    training_draws: int = 20,
     set_size: int = 1,
     head: Callable[[], MixtureClassifier] = MixtureClassifier,
 ) -> list[SplitResult]:
@@ -111,7 +111,7 @@ def evaluate(
 
 def evaluate_model(
     model: "BGCL", data: "Data", protocol: str = "grace", count: int | None = None, *, samples: int = 100,
-    training_draws: int = 10, set_size: int = 1, head: Callable[[], MixtureClassifier] = MixtureClassifier,
+    training_draws: int = 20, set_size: int = 1, head: Callable[[], MixtureClassifier] = MixtureClassifier,
     seed: int | None = None, progress: bool = False,
 ) -> list[SplitResult]:  # fmt: skip
     """Draw embeddings of a model and `evaluate` them on the splits of a protocol, which do not depend on the model."""

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -55,34 +57,38 @@ class Graph:
         return (self.connections.row == self.connections.column)[:, None]
 
 
-def prepare(data: Data, *, normalise_rows: bool, device: torch.device | str = "cpu") -> Graph:
-    """The `Graph` of a clean `Data`; with `normalise_rows` each node's attributes sum to one in absolute value."""
+Norm = Literal["length", "sum"]
+
+
+def prepare(data: Data, *, normalise_rows: bool, row_norm: Norm = "sum", device: torch.device | str = "cpu") -> Graph:
+    """The `Graph` of a clean `Data`; with `normalise_rows` each node's attributes are divided by their `row_norm`."""
     nodes = data.num_nodes
     loops = torch.arange(nodes).expand(2, -1)
     source, target = torch.cat([data.edge_index.cpu(), loops], dim=1)
     key, _ = torch.sort(target * nodes + source)
     target, source = key // nodes, key % nodes
     connections = Pattern(row_pointer(target, nodes).to(device), source.to(device), nodes)
-    return Graph(connections, _features(data.x, normalise_rows, torch.device(device)))
+    return Graph(connections, _features(data.x, row_norm if normalise_rows else None, torch.device(device)))
 
 
-def _features(x: Tensor, normalise_rows: bool, device: torch.device) -> Features:
+def _features(x: Tensor, row_norm: Norm | None, device: torch.device) -> Features:
     if x.layout == torch.strided:
         dense = x.to(device, torch.float32)
-        return unit_rows(dense) if normalise_rows else dense
+        return dense if row_norm is None else unit_rows(dense, row_norm)
     row = torch.repeat_interleave(torch.arange(len(x)), x.crow_indices().cpu().diff())
     order = torch.argsort(row * x.shape[1] + x.col_indices().cpu())
     pattern = Pattern(x.crow_indices().to(device), x.col_indices().cpu()[order].to(device), x.shape[1])
     values = x.values().cpu()[order].to(device, torch.float32)
-    if normalise_rows:
-        total = torch.zeros(pattern.rows, device=device).index_add_(0, pattern.row, values.abs())
-        values = values / _nonzero(total)[pattern.row]
+    if row_norm is not None:
+        sizes = values.abs() if row_norm == "sum" else values.square()
+        total = torch.zeros(pattern.rows, device=device).index_add_(0, pattern.row, sizes)
+        values = values / _nonzero(total if row_norm == "sum" else total.sqrt())[pattern.row]
     return SparseFeatures(pattern, values)
 
 
-def unit_rows(dense: Tensor) -> Tensor:
-    """Attributes `(N, F)` scaled so that the absolute values of each row sum to one."""
-    return dense / _nonzero(dense.abs().sum(1, keepdim=True))
+def unit_rows(dense: Tensor, norm: Norm) -> Tensor:
+    """Attributes `(N, F)` scaled so that each row has length one, or that its absolute values sum to one."""
+    return dense / _nonzero(torch.linalg.vector_norm(dense, ord=1 if norm == "sum" else 2, dim=1, keepdim=True))
 
 
 def _nonzero(total: Tensor) -> Tensor:

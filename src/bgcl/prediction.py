@@ -54,7 +54,7 @@ def predict_nodes(
     data: "Data",
     *,
     samples: int = 100,
-    training_draws: int = 10,
+    training_draws: int = 20,
     folds: int = 5,
     seed: int | None = None,
 ) -> Prediction:

@@ -52,7 +52,7 @@ def noise_experiment(
     scaled = model.settings.model_dump() | {"normalise_rows": False}
     fit = train or (lambda graph: BGCL(**scaled).fit(graph, progress=False))
     clean_x = data.x.to_dense().float()
-    clean_x = unit_rows(clean_x) if model.settings.normalise_rows else clean_x
+    clean_x = unit_rows(clean_x, model.settings.row_norm) if model.settings.normalise_rows else clean_x
     noisy_x = clean_x.clone()
     noisy_x[torch.as_tensor(chosen)] = torch.as_tensor(noise, dtype=torch.float32)
     found = []

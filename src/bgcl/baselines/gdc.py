@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from bgcl.augmentation import Augmentation
+from bgcl.augmentation import Augmentation, View
 from bgcl.baselines.supervised import Classifier, Task, check_at_least, derived_seed, probabilities, train
 from bgcl.drop_rates import DropRate
 from bgcl.errors import BGCLError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-_VIEW = "o"  # the augmentation has two views; a classifier needs one
+_VIEW: View = "o"  # the augmentation has two views; a classifier needs one
 _START = (1.0, 1.5)  # of the posterior: a mean rate of 0.4, as in the published code
 _VALIDATE_EVERY, _VALIDATION_DRAWS = 20, 10
 

@@ -17,7 +17,7 @@ def reproduce(
         bool,
         typer.Option(
             "--quick",
-            help="Minutes instead of hours: the first data set, few epochs and splits. A test of the pipeline, not of the method.",
+            help="The first data set, few epochs and splits: tests the pipeline in minutes, not the method.",
         ),
     ] = False,
     datasets: Annotated[str | None, typer.Option(help="Data sets, with commas between them.")] = None,
