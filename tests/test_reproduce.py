@@ -138,7 +138,7 @@ def result(method, seed, accuracy, label="", dataset="cora"):
     rates = {view: [{"mean": [[0.5]]}] for view in "ot"}
     return {
         "cell": cell.to_dict(), "accuracy": accuracy, "scores": scores, "curves": curves, "drop_rates": rates,
-        "seconds": 1.0, "training_seconds": 1.0, "versions": {"bgcl": "0"},
+        "seconds": 1.0, "training_seconds": 1.0, "blind": 0.5, "versions": {"bgcl": "0"},
     }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-
 from typing import Literal
 
 import torch

@@ -83,6 +83,23 @@ def _random(parts: tuple[float, float], default: int) -> Callable[["Data", int |
     return make
 
 
+def development_half(nodes: int) -> Array:
+    """The nodes on which settings may be chosen: a fixed half. Figures on the others are blind to these choices."""
+    return np.random.default_rng(2022).permutation(nodes)[: nodes // 2]
+
+
+def _development(data: "Data", count: int | None, seed: int) -> list[Split]:
+    """Training nodes, 10 % of all, and test nodes from within the development half."""
+    labels = labels_of(data)
+    half = development_half(len(labels))
+    half = half[labels[half] >= 0]
+    cut = int(0.1 * len(labels))
+    if not 2 <= cut < len(half):
+        raise BGCLError(f"Only {len(half)} nodes of the development half are labelled: too few to train on {cut}.")
+    chosen = (np.random.default_rng((seed + 7, i)).permutation(half) for i in range(count or 20))
+    return [Split(nodes[:cut], nodes[:0], nodes[cut:]) for nodes in chosen]
+
+
 def _public(data: "Data", count: int | None, seed: int) -> list[Split]:
     for name in ("train_mask", "val_mask", "test_mask"):
         if name not in data:
@@ -112,4 +129,5 @@ PROTOCOLS: dict[str, Callable[["Data", int | None, int], list[Split]]] = {
     "bgrl": _random((0.1, 0.1), 20),
     "public": _public,
     "wikics": _wikics,
+    "development": _development,
 }

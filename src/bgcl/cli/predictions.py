@@ -80,7 +80,7 @@ def embed(
 def evaluate(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Runs; several that differ by their seed.")],
     protocol: Annotated[
-        str | None, typer.Option(help="grace, bgrl, public or wikics; by itself the one that suits the data set.")
+        str | None, typer.Option(help="grace, bgrl, public, wikics or development; by itself what suits the data.")
     ] = None,
     splits: Annotated[int | None, typer.Option(help="Number of splits, instead of the protocol's.")] = None,
     samples: Annotated[int | None, typer.Option(help="Number of draws from the posterior; by itself 100.")] = None,

@@ -16,7 +16,7 @@ from bgcl.errors import BGCLError
 from bgcl.estimator import BGCL
 from bgcl.evaluation import SplitResult, evaluate, evaluate_model, summary
 from bgcl.mixture import MixtureClassifier
-from bgcl.protocols import labels_of, splits
+from bgcl.protocols import development_half, labels_of, splits
 from bgcl.representation import noise_experiment
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
@@ -78,7 +78,7 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
             "drop_rates": model.drop_rates_,
             "training_seconds": round(sum(record["seconds"] for record in model.history_), 1),
         }
-    return about | scores(results)
+    return about | scores(results, development_half(data.num_nodes))
 
 
 def trained(data: "Data", settings: dict[str, Any], cache: Cache) -> BGCL:
@@ -95,12 +95,17 @@ def trained(data: "Data", settings: dict[str, Any], cache: Cache) -> BGCL:
     return model.fit(data, out=folder, progress=False)
 
 
-def scores(results: list[SplitResult]) -> dict[str, Any]:
-    """The figures of merit of one training: accuracy split by split, means and spreads, the curves of PAvPU."""
+def scores(results: list[SplitResult], development: Any) -> dict[str, Any]:
+    """The figures of merit of one training: accuracy split by split, means and spreads, the curves of PAvPU.
+
+    `blind` is the accuracy on test nodes outside the `development` half, which no setting was chosen on.
+    """
+    outside = [result.correct[~np.isin(result.test, development)] for result in results]
     curves = [result.pavpu("predictive_entropy") for result in results]
     parts = ("pavpu", "accurate_if_certain", "uncertain_if_inaccurate")
     return {
         "accuracy": [round(float(result.correct.mean()), 6) for result in results],
+        "blind": round(float(np.mean([correct.mean() for correct in outside])), 6),
         "scores": {
             name: [round(score["mean"], 6), round(score["over_splits"], 6)]
             for name, score in summary([results]).items()

@@ -100,7 +100,9 @@ def _accuracy_cells(
     many = 1 if method in ONE_SEED else seeds or SEEDS.get(dataset, 3)
     count = splits
     if count is None and experiment.name == "pavpu" and not ours:
-        count = 10  # each split of a supervised method is a training of its own, or ten
+        count = 10 if dataset in SEEDS else 3  # each split of a supervised method is a training of its own, or ten
+    elif count is None and method == "gcn" and dataset not in SEEDS:
+        count = 10
     return [_cell(method, dataset, seed, settings, count, quick) for seed in range(1 if quick else many)]
 
 

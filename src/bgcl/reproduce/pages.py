@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from bgcl.data.catalogue import DATASETS
 from bgcl.pictures import COLOURS, DASHES, look, save
 from bgcl.reproduce import paper, results
 from bgcl.reproduce.experiments import EXPERIMENTS, TITLES, Experiment
@@ -56,6 +55,43 @@ def against_rows(found: Sequence[Result], datasets: Sequence[str], ours: str, th
         if test is not None:
             rows.append([dataset, str(min(len(a), len(b))), f"{test[0]:+.2f}", f"{test[1]:.4f}"])
     return rows
+
+
+def detail_rows(found: Sequence[Result], datasets: Sequence[str], method: str) -> Rows:
+    """BGCL by itself: blind accuracy, calibration, finding of errors, and what was learned."""
+    head = [
+        "data set",
+        "accuracy, %",
+        "blind accuracy, %",
+        "ECE",
+        "AUROC of errors",
+        "PAvPU, area",
+        "drop rates",
+        "training, s",
+    ]
+    rows = [head]
+    for dataset in datasets:
+        if ours := results.of(found, method, dataset):
+            scores = _means(ours, "ece", "auroc:least_confidence", "pavpu:predictive_entropy")
+            blind = f"{100 * np.mean([result['blind'] for result in ours]):.2f}"
+            rows.append([dataset, _accuracy(ours), blind, *scores, _rates(ours), _training(ours)])
+    return rows
+
+
+def readme_table(folder: Path) -> str:
+    """What the README shows: BGCL beside the paper's figure and beside GRACE on the same splits."""
+    rows = [["data set", "BGCL, %", "the paper's", "GRACE here, %", "ECE", "AUROC of errors"]]
+    for name, method in (("table1", "bgcl"), ("table2", "bgcl-fixed")):
+        found = results.read(results.path_of(folder, name))
+        for dataset in EXPERIMENTS[name].datasets:
+            if ours := results.of(found, method, dataset):
+                title = dataset + (" (non-Bayesian)" if name == "table2" else "")
+                theirs = _paper(paper.number(name, method, dataset))
+                grace = _accuracy(results.of(found, "grace", dataset))
+                rows.append([title, _accuracy(ours), theirs, grace, *_means(ours, "ece", "auroc:least_confidence")])
+    return "\n".join(
+        [markdown(rows), "", "Mean accuracy; in brackets the deviation over splits / over training seeds."]
+    )
 
 
 def pavpu_rows(found: Sequence[Result]) -> Rows:
@@ -161,11 +197,13 @@ def tables(name: str, found: Sequence[Result]) -> dict[str, Rows]:
     if name == "ablations":
         return ablation_rows(found)
     every = {experiment.title: accuracy_rows(experiment, found)}
-    against = against_rows(
-        found, experiment.datasets, experiment.methods[-2] if name == "table1" else "bgcl-fixed", "grace"
-    )
-    if len(against) > 1:
-        every["Against GRACE on the same splits"] = against
+    ours = "bgcl" if name == "table1" else "bgcl-fixed"
+    for title, rows in (
+        (f"{TITLES[ours]} in detail", detail_rows(found, experiment.datasets, ours)),
+        ("Against GRACE on the same splits", against_rows(found, experiment.datasets, ours, "grace")),
+    ):
+        if len(rows) > 1:
+            every[title] = rows
     return every
 
 
@@ -274,10 +312,3 @@ def _how(found: Sequence[Result]) -> str:
     made = sorted({" ".join(f"{name} {number}" for name, number in result["versions"].items()) for result in found})
     about = f"{len(found)} trainings or fits, {hours:.1f} hours in all."
     return f"{about} Splits: {splits}. {'; '.join(made)}." if splits else f"{about} {'; '.join(made)}."
-
-
-def missing_datasets(name: str, found: Sequence[Result]) -> list[str]:
-    """Data sets of an experiment of which there is no result."""
-    return [
-        d for d in EXPERIMENTS[name].datasets if d in DATASETS and not any(r["cell"]["dataset"] == d for r in found)
-    ]
