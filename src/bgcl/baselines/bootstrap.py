@@ -88,7 +88,8 @@ _PUBLISHED: dict[str, dict[str, tuple[str, ...] | tuple[int, ...]]] = {
 
 
 def _encoder(widths: tuple[int, ...]) -> Convolutions:
-    # The authors' decay of the running moments is 0.99, which torch calls a momentum of 0.01.
+    # The running moments are used to embed, so they average over some hundred views. The authors' code passes 0.99 as
+    # torch's momentum, with which they are those of the last view.
     behind = [nn.Sequential(nn.BatchNorm1d(width, momentum=0.01), nn.PReLU()) for width in widths[1:]]
     return Convolutions(widths, behind)
 
