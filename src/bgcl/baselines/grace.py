@@ -34,9 +34,9 @@ class GRACE(EmbeddingMethod):
         """The authors' configuration for Cora, Citeseer and PubMed.
 
         They have none for the other data sets. There, widths, activation, tau, learning rate, epochs and batches are
-        those that the paper gives for BGCL (the first three, it says, are GRACE's; on Photo in batches, as BGCL is trained
-        here, with as many steps), and the drop rates are those that BGRL's authors published for BGRL on the data set. So
-        these are this project's choice, not GRACE's authors'.
+        those that the paper gives for BGCL (the first three, it says, are GRACE's; on Photo in batches, as BGCL is
+        trained here, with as many steps), and the drop rates are those that BGRL's authors published for BGRL on the
+        data set. So these are this project's choice, not GRACE's authors'.
         """
         return cls(**_PUBLISHED[find(dataset).name])
 

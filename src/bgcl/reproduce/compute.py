@@ -1,6 +1,7 @@
 """Compute a cell: train or fit its method, evaluate it on its splits, and say how that was done."""
 
 import hashlib
+import shutil
 import time
 from dataclasses import replace
 from importlib.metadata import version
@@ -83,16 +84,19 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
 
 def trained(data: "Data", settings: dict[str, Any], cache: Cache) -> BGCL:
     """A model with these settings, trained on this graph: from its run's folder, which resumes where it stopped."""
-    model = BGCL(**settings)
+    model = BGCL(**settings | {"draw_scale": 1.0})  # which has no part in training
     facts = runs.GraphFacts.of(check_graph(data))
     name = f"{facts.fingerprint}{model.settings.model_dump_json()}"
     folder = cache.run(hashlib.sha256(name.encode()).hexdigest()[:20])
-    if runs.is_run(folder):
-        try:
-            return model.fit(data, out=folder, resume=True, progress=False)
-        except BGCLError:  # damaged: begin anew
-            pass
-    return model.fit(data, out=folder, progress=False)
+    try:
+        model.fit(data, out=folder, resume=runs.is_run(folder), progress=False)
+    except BGCLError:
+        if not runs.is_run(folder):
+            raise
+        shutil.rmtree(folder)  # damaged: begin anew
+        model.fit(data, out=folder, progress=False)
+    model.settings = model.network_.settings = make_settings(**settings)
+    return model
 
 
 def scores(results: list[SplitResult], development: Any) -> dict[str, Any]:
