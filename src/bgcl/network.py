@@ -57,8 +57,9 @@ class Network(nn.Module):
     def adversary(self, loss: Tensor, nodes: int) -> Tensor:
         r"""What the augmentation maximises of `L_CNT`: the loss itself up to the ceiling, and its mirror image beyond.
 
-        `log(2N - 1) - L_CNT` bounds the information that the views share from below, and is at most about `1 / tau`. At
-        the ceiling `log(2N - 1) - keep / tau` the share `keep` of that is left, and the augmentation gains nothing more.
+        `log(2N - 1) - L_CNT` bounds the information that the views share from below, and is at most about `1 / tau`.
+        At the ceiling `log(2N - 1) - keep / tau` the share `keep` of that is left, and the augmentation gains nothing
+        more.
         """
         ceiling = math.log(2 * nodes - 1) - self.settings.keep / self.settings.tau
         return ceiling - (loss - ceiling).abs() if self.settings.keep else loss
