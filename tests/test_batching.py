@@ -21,7 +21,9 @@ def members_of(batch: Graph) -> np.ndarray:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(("count", "clusters"), [(2, 1), (3, 1), (7, 1), (40, 1), (2, 3), (3, 5), (5, 8), (3, 100)])
+@pytest.mark.parametrize(
+    ("count", "clusters"), [(2, 1), (3, 1), (7, 1), (40, 1), (2, 3), (3, 5), (5, 8), (3, 100), (40, 2)]
+)
 def test_batches_are_a_partition_of_the_nodes_into_induced_subgraphs(count: int, clusters: int, sparse: bool) -> None:
     graph = numbered_graph(40, sparse=sparse)
     whole = dense_connections(graph)

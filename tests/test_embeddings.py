@@ -9,11 +9,11 @@ import torch
 from bgcl.embeddings import astd, draws, moments
 from bgcl.network import Network
 from bgcl.settings import make_settings
-from small import random_encoder, random_graph, seeded
+from small import make_graph, random_encoder, random_graph, seeded
 
 
-def network_dropping(sentence: str) -> Network:
-    network = Network(5, make_settings(drop=sentence, widths=(6, 4)))
+def network_dropping(sentence: str, **settings: object) -> Network:
+    network = Network(5, make_settings(drop=sentence, widths=(6, 4), **settings))
     network.encoder.load_state_dict(random_encoder((5, 6, 4), double=False).state_dict())
     return network
 
@@ -56,7 +56,7 @@ def test_astd_is_the_deviation_over_draws_averaged_over_dimensions() -> None:
 @pytest.mark.parametrize("hard", [False, True])
 def test_draws_come_from_the_two_views_in_turn(hard: bool) -> None:
     # View o keeps all, view t drops all: there only the last layer's bias is left.
-    network, graph = network_dropping("connections at 0/1"), random_graph(double=False)
+    network, graph = network_dropping("connections at 0/1", draw_scale=1.0), random_graph(double=False)
     whole, nothing = network.encoder(graph).detach(), torch.relu(network.encoder.layers[1].bias.detach()).expand(8, 4)
     assert not torch.allclose(whole, nothing)
     sampled = list(draws(network, graph, 5, seeded(0), hard=hard))
@@ -65,13 +65,16 @@ def test_draws_come_from_the_two_views_in_turn(hard: bool) -> None:
     assert len(sampled) == 5
 
 
-def test_draws_are_masked_encoders_that_follow_the_generator() -> None:
-    network, graph = network_dropping("connections in 2 blocks"), random_graph(double=False)
+@pytest.mark.parametrize("mask_values", ["relaxed", "hard"])
+@pytest.mark.parametrize("scale", [0.25, 0.7, 1.0])
+def test_draws_are_masked_encoders_that_follow_the_generator(scale: float, mask_values: str) -> None:
+    settings = {"draw_scale": scale, "mask_values": mask_values}
+    network, graph = network_dropping("connections in 2 blocks", **settings), random_graph(double=False)
     sampled = torch.stack(list(draws(network, graph, 4, seeded(0), hard=False)))
     again = torch.stack(list(draws(network, graph, 4, seeded(0), hard=False)))
     assert torch.equal(sampled, again)
     generator = seeded(0)
-    by_hand = torch.stack([network.encode(view, graph, generator) for view in ("o", "t", "o", "t")])
+    by_hand = torch.stack([network.encode(view, graph, generator, scale=scale) for view in ("o", "t", "o", "t")])
     assert torch.equal(sampled, by_hand)
     assert not sampled.requires_grad
     assert not torch.equal(sampled[0], sampled[2])
@@ -85,9 +88,30 @@ def test_reading_a_stream_of_draws_leaves_gradients_to_the_reader() -> None:
         assert (weight * draw).sum().requires_grad
 
 
+@pytest.mark.parametrize("scale", [0.3, 0.8, 1.0])
+def test_draws_are_made_at_a_share_of_the_rates_of_training(scale: float) -> None:
+    # One layer on a graph without edges, normalised before masking: a node's draw is 3 if its self-connection is kept,
+    # and its bias 1 if not. Which are kept can be told from the noise alone: those where u > scale * pi.
+    network = Network(
+        1, make_settings(drop="connections at 0.6/0.9", widths=(1,), normalise="before", draw_scale=scale)
+    )
+    with torch.no_grad():
+        network.encoder.layers[0].weight.fill_(2.0)
+        network.encoder.layers[0].bias.fill_(1.0)
+    nodes = 2000
+    graph = make_graph(np.zeros((nodes, nodes)), np.ones((nodes, 1)), double=False)
+    sampled = list(draws(network, graph, 2, seeded(0), hard=True))
+    generator = seeded(0)
+    for rate, draw in zip((0.6, 0.9), sampled, strict=True):
+        noise = torch.rand(nodes, 1, generator=generator)
+        torch.testing.assert_close(draw, torch.where(noise > scale * rate, 3.0, 1.0))
+        assert float((draw == 3).double().mean()) == pytest.approx(1 - scale * rate, abs=0.04)
+
+
 def test_hard_draws_are_those_of_a_binary_mask() -> None:
     # With one node, one connection and one layer a hard draw is all or the bias alone; a relaxed one lies between.
-    network = Network(1, make_settings(drop="connections at 0.5", widths=(1,), normalise="before"))
+    settings = {"drop": "connections at 0.5", "mask_values": "relaxed", "draw_scale": 1.0, "normalise": "before"}
+    network = Network(1, make_settings(widths=(1,), **settings))
     with torch.no_grad():
         network.encoder.layers[0].weight.fill_(2.0)
         network.encoder.layers[0].bias.fill_(1.0)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from bgcl.propagation import Pattern, block_gather, block_propagate, normalise, row_pointer, row_sum, spmm
-from small import dense_connections, dense_normalise, on_connections, on_matrix, random_graph
+from small import dense_connections, dense_normalise, make_graph, on_connections, on_matrix, random_graph
 
 
 def pattern_of(matrix: np.ndarray) -> Pattern:
@@ -123,6 +123,19 @@ def test_a_graph_without_any_connection_passes_nothing_on() -> None:
     result.sum().backward()
     assert (result == 0).all()
     assert torch.isfinite(values.grad).all()
+
+
+def test_a_connection_that_is_lost_with_all_others_has_the_gradient_of_one_that_comes_back_alone() -> None:
+    # As under a hard mask: node 2 hears nothing, nobody hears node 4, and all else is there.
+    graph = make_graph(1 - np.eye(6), np.ones((6, 1)))
+    masks = np.ones((6, 6, 1))
+    masks[2, :] = masks[:, 4] = 0
+    values = on_connections(graph, masks).requires_grad_()
+    weight = np.random.default_rng(0).normal(size=(6, 6)) * (masks[:, :, 0] == 0)  # the loss looks at what is lost
+    (normalise(graph.connections, values) * on_connections(graph, weight)[:, None]).sum().backward()
+    heard, hears = masks[:, :, 0].sum(0), masks[:, :, 0].sum(1)  # 5 connections, or none
+    alone = np.sqrt(np.outer(hears.clip(1), heard.clip(1)))
+    np.testing.assert_allclose(on_matrix(graph, values.grad[:, 0]), weight / alone, atol=1e-12)
 
 
 def normalised_gradient(logit: float, dtype: torch.dtype) -> Tensor:

@@ -37,7 +37,7 @@ class Batches:
         if self._fixed:
             yield from (self._fixed[i] for i in order)
             return
-        for group in np.array_split(order, self.count):
+        for group in np.array_split(order, min(self.count, len(order))):  # METIS may leave parts empty
             yield induced(self.graph, torch.cat([self.members[i] for i in group]))
 
 

@@ -174,7 +174,9 @@ _LEAST_DEGREE = 1e-12  # a node with less has lost all its connections; below it
 
 
 def _inverse_root(degree: Tensor) -> Tensor:
-    return degree.clamp(min=_LEAST_DEGREE).rsqrt()
+    # Where a hard mask drops all, the least degree would make the gradient of each lost connection a million times too
+    # large. It is that of a connection which comes back alone, with the degree 1.
+    return degree.clamp(min=_LEAST_DEGREE).rsqrt().masked_fill(degree == 0, 1.0)
 
 
 def _degree_slope(root: Tensor) -> Tensor:

@@ -149,6 +149,8 @@ def _range(name: str) -> str:
             kind = "a whole number" if option["type"] == "integer" else "a number"
             if "exclusiveMinimum" in option:
                 words.append(f"{kind} above {low:g} and at most {high:g}")
+            elif "exclusiveMaximum" in option:
+                words.append(f"{kind} from {low:g} to below {high:g}")
             else:
                 words.append(f"{kind} between {low:g} and {high:g}")
         elif option.get("type") == "null":

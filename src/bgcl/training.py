@@ -34,7 +34,7 @@ class Record:
 
     epoch: int
     loss: float  # L_CNT, as the encoder's step saw it
-    objective: float | None  # L_CNT - w KL, as the augmentation's step saw it
+    objective: float | None  # L_CNT up to its ceiling, less w KL, as the augmentation's step saw it
     kl: float
     spread: float
     seconds: float

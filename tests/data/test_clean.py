@@ -85,32 +85,36 @@ def test_few_nonzero_attributes_are_kept_sparse_and_not_binarised(layout: str):
     assert torch.equal(out.x.to_dense(), x)
 
 
-def test_a_third_of_nonzero_attributes_is_dense():
-    x = torch.eye(3).repeat(2, 1)[:5]
-    data = messy()
-    data.x = x.to_sparse_csr()
-    out = check_graph(data)
-    assert out.x.layout == torch.strided
-    assert torch.equal(out.x, x)
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_attributes_are_dense_from_a_given_share_of_nonzero_ones_on(share: float, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bgcl.data.pyg.SPARSE_BELOW", share)
+    count, data = round(share * 5 * 8), messy()
+    for nonzero, layout in ((count, torch.strided), (count - 1, torch.sparse_csr)):
+        x = (torch.arange(5 * 8) < nonzero).float().reshape(5, 8)
+        for data.x in (x, x.to_sparse_csr()):
+            out = check_graph(data)
+            assert out.x.layout == layout
+            assert torch.equal(out.x.to_dense(), x)
 
 
 def test_pyg_works_with_sparse_attributes():
     data = messy()
-    data.x = torch.eye(5)
+    data.x = torch.eye(5, 50)
     out = check_graph(data)
     clone = out.clone()
     assert out.x.layout == clone.x.layout == torch.sparse_csr
-    assert (clone.num_nodes, clone.num_node_features) == (5, 5)
+    assert (clone.num_nodes, clone.num_node_features) == (5, 50)
     assert clone.is_undirected()
     assert not clone.has_self_loops()
-    assert repr(clone).startswith("Data(x=[5, 5]")
+    assert repr(clone).startswith("Data(x=[5, 50]")
 
 
 def test_making_a_sparse_graph_warns_of_nothing():
-    graph = clean(np.array([[0], [1]]), csr_matrix(np.eye(4)), None, {}, where="here")
+    graph = clean(np.array([[0], [1]]), csr_matrix(np.eye(4, 40)), None, {}, where="here")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        to_data(graph)
+        data = to_data(graph)
+    assert data.x.layout == torch.sparse_csr
 
 
 @pytest.mark.parametrize(

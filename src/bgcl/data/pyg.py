@@ -93,7 +93,7 @@ def _one_row_a_node(field: str, value: Any, nodes: int) -> Any:
 
 
 def _fitting_layout(x: Tensor) -> Tensor:
-    """Sparse CSR if fewer than a third of the entries are nonzero, dense otherwise."""
+    """Sparse CSR if less than the share `SPARSE_BELOW` of the entries is nonzero, dense otherwise."""
     is_sparse = x.layout == torch.sparse_csr
     nonzero = int(torch.count_nonzero(x.values() if is_sparse else x))
     if nonzero < SPARSE_BELOW * x.numel():
