@@ -195,7 +195,8 @@ def variants() -> dict[str, dict[str, dict[str, Any]]]:
         "the paper's text": {
             "connection masks alone, relaxed, rates drawn": {
                 "drop": ["connections in 8 blocks"], "mask_values": "relaxed", "rate_draw": "sample",
-                "keep": 0.0, "draw_scale": 1.0, "lr_weights": 0.0005, "lr_rates": 0.001, "row_norm": "sum", "epochs": 250,
+                "keep": 0.0, "draw_scale": 1.0, "lr_weights": 0.0005, "lr_rates": 0.001, "row_norm": "sum",
+                "epochs": 250,
             },
         },
     }  # fmt: skip
