@@ -155,6 +155,9 @@ def variants() -> dict[str, dict[str, dict[str, Any]]]:
     connections, features = make_settings().drop
     return {
         "defaults": {"as they are": {}},
+        "learned or a grid of fixed rates": {"learned": {}} | {
+            f"{c} and {f}": {"drop": [f"{connections} at {c}", f"{features} at {f}"]} for c in GRID for f in GRID
+        },
         "the KL's weight": {f"{weight:g}": {"kl_weight": weight} for weight in (0.01, 0.1, 1.0, 10.0)},
         "the KL's weight without a ceiling": {
             f"{weight:g}": {"kl_weight": weight, "keep": 0.0} for weight in (0.1, 1.0, 10.0)
@@ -188,9 +191,6 @@ def variants() -> dict[str, dict[str, dict[str, Any]]]:
         },
         "draws that predict": {
             f"{draws}": {"evaluation": {"training_draws": 20, "samples": 20 + draws}} for draws in (1, 5, 80)
-        },
-        "learned or a grid of fixed rates": {"learned": {}} | {
-            f"{c} and {f}": {"drop": [f"{connections} at {c}", f"{features} at {f}"]} for c in GRID for f in GRID
         },
         "the paper's text": {
             "connection masks alone, relaxed, rates drawn": {
