@@ -292,7 +292,28 @@ def page(folder: Path, introduction: str) -> str:
                 parts.append(f"### {heading[0].upper()}{heading[1:]}")
             parts.append(markdown(rows))
         parts.append(_how(found))
+    if len(search := search_rows(folder)) > 1:
+        parts += ["## The search for the defaults", SEARCH, markdown(search)]
     return "\n\n".join(parts) + "\n"
+
+
+SEARCH = """All trials in their order, on the development half: the training nodes of a split are 10 % of the graph, from this
+half, and the rest of the half tests. One seed each: differences below a point say little by themselves. Code and defaults
+changed on the way, so that an early trial cannot be repeated from its settings alone."""
+
+
+def search_rows(folder: Path) -> Rows:
+    """Every trial of the search for the defaults, in its order, with accuracy on the development half."""
+    path = folder / "search.json"
+    trials = json.loads(path.read_text("utf-8"))["trials"] if path.exists() else []
+    rows = [["data set", "dropped", "other settings", "without masks, %", "mixture of draws, %"]]
+    for trial in trials:
+        settings = dict(trial["settings"])
+        dropped = "; ".join(settings.pop("drop"))
+        others = ", ".join(f"{name} {value}" for name, value in settings.items() if name != "widths")
+        accuracies = [f"{100 * trial[kind]['accuracy']:.2f}" for kind in ("fixed", "mixture")]
+        rows.append([trial["dataset"], dropped, others, *accuracies])
+    return rows
 
 
 HEADINGS = {
