@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Data
 
 from bgcl import BGCLError, splits
-from bgcl.protocols import labels_of, suited_to
+from bgcl.protocols import development_half, labels_of, suited_to
 
 
 def labelled_graph(nodes: int = 100, classes: int = 2, unlabelled: int = 0) -> Data:
@@ -48,6 +48,23 @@ def test_the_first_splits_are_the_same_whatever_the_number_asked_for(protocol):
         few = splits(data, protocol, count, seed=3)
         assert len(few) == count
         assert all(equal(one, other) for one, other in zip(few, many, strict=False))
+
+
+@pytest.mark.parametrize("unlabelled", [0, 33])
+def test_development_splits_stay_within_a_fixed_half_of_the_nodes(unlabelled):
+    data = labelled_graph(233, unlabelled=unlabelled)
+    half = {int(node) for node in development_half(233) if data.y[node] >= 0}
+    assert len(development_half(233)) == 116
+    found = splits(data, "development")
+    assert len(found) == 20
+    for split in found:
+        train, validation, test = parts(split)
+        assert len(train) == 23
+        assert not validation
+        assert train | test == half
+        assert not train & test
+    assert not equal(found[0], found[1])
+    assert equal(found[0], splits(data, "development", count=1)[0])
 
 
 def test_another_seed_gives_other_splits_and_none_in_common():

@@ -182,6 +182,18 @@ def test_tables_have_ours_beside_the_papers(tmp_path):
     assert pages.SOURCE.search((tmp_path / "pavpu.png").read_bytes())
 
 
+def test_blind_accuracy_is_that_of_test_nodes_outside_the_development_half(data):
+    method = computing.published("raw-features", "cora", 0)
+    chosen = computing.splits(data, "grace", 3)
+    found = computing.evaluate([method.fit(data)], computing.labels_of(data), chosen, training_draws=1)
+    development = set(computing.development_half(data.num_nodes).tolist())
+    shares = []
+    for split in found:
+        outside = [bool(right) for node, right in zip(split.test, split.correct, strict=True) if node not in development]
+        shares.append(sum(outside) / len(outside))
+    assert computing.scores(found, list(development))["blind"] == pytest.approx(sum(shares) / 3, abs=1e-6)
+
+
 def test_the_page_and_the_figures_are_those_of_the_files_in_results():
     script = pages.page(ROOT / "results", (ROOT / "docs" / "results_introduction.md").read_text("utf-8"))
     assert (ROOT / "docs" / "results.md").read_text("utf-8") == script
