@@ -20,14 +20,14 @@ from bgcl.reproduce.cells import Cell
 from small import random_data
 
 ROOT = Path(__file__).parent.parent
-CELL = Cell("bgcl", "cora", 0, "grace", 3, {"epochs": 1, "widths": [8, 4]}, {"samples": 12})
+CELL = Cell("bgcl", "cora", 0, "grace", 3, {"epochs": 1, "widths": [8, 4]}, {"samples": 24})
 
 
 @pytest.mark.parametrize(
     "change",
     [
         {"method": "bgcl-fixed"}, {"dataset": "citeseer"}, {"seed": 1}, {"protocol": "bgrl"}, {"splits": 4},
-        {"settings": {"epochs": 2, "widths": [8, 4]}}, {"evaluation": {"samples": 13}}, {"noise": {"nodes": 1}},
+        {"settings": {"epochs": 2, "widths": [8, 4]}}, {"evaluation": {"samples": 25}}, {"noise": {"nodes": 1}},
     ],
 )  # fmt: skip
 def test_a_key_depends_on_all_that_decides_the_result_and_on_the_data(change):
@@ -189,7 +189,9 @@ def test_blind_accuracy_is_that_of_test_nodes_outside_the_development_half(data)
     development = set(computing.development_half(data.num_nodes).tolist())
     shares = []
     for split in found:
-        outside = [bool(right) for node, right in zip(split.test, split.correct, strict=True) if node not in development]
+        outside = [
+            bool(right) for node, right in zip(split.test, split.correct, strict=True) if node not in development
+        ]
         shares.append(sum(outside) / len(outside))
     assert computing.scores(found, list(development))["blind"] == pytest.approx(sum(shares) / 3, abs=1e-6)
 

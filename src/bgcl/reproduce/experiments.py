@@ -114,7 +114,7 @@ def _cell(
     evaluation = {} if method in ONE_SEED or method in ("grace", "bgcl-fixed") else {"samples": 100}
     evaluation |= more
     if quick:
-        settings, evaluation = settings | QUICK.get(method, {}), evaluation and evaluation | {"samples": 14}
+        settings, evaluation = settings | QUICK.get(method, {}), evaluation and evaluation | {"samples": 24}
         count = 3
     return Cell(method, dataset, seed, protocol, splits or count, settings, evaluation, label=label)
 
