@@ -104,6 +104,44 @@ def test_rates_of_zero_and_one_keep_all_and_nothing(sentence: str, hard: bool) -
     assert (gone == 0).all()
 
 
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("scale", [0.2, 0.5])
+@pytest.mark.parametrize("sentence", LEARNED)
+def test_masks_at_a_share_of_a_rate_are_those_of_the_lower_rate(sentence: str, scale: float, hard: bool) -> None:
+    graph, encoder = random_graph(), random_encoder((5, 4, 3))
+    on, inputs = parse_mask(sentence).on, encoder.inputs(graph)
+    # The median of a learned rate is 1/2 at the start.
+    for given, rate in ((f"{sentence} at 0", 0), (f"{sentence} at 0.7", 0.7), (f"{sentence} at 1", 1), (sentence, 0.5)):
+        scaled = Augmentation([parse_mask(given)], 2, draw="median")
+        lower = Augmentation([parse_mask(f"{sentence} at {scale * rate}")], 2)
+        found = scaled.draw("o", graph, inputs, seeded(3), hard=hard, scale=scale)
+        expected = lower.draw("o", graph, inputs, seeded(3), hard=hard)
+        torch.testing.assert_close(getattr(found[0], on), getattr(expected[0], on), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.4, 0.9, 1.0])
+@pytest.mark.parametrize("pi", [0.3, 0.8])
+def test_hard_masks_at_a_share_of_a_rate_keep_one_minus_that_share_of_pi(pi: float, scale: float) -> None:
+    graph, encoder = random_graph(40, double=False), random_encoder((5, 4), double=False)
+    augmentation = Augmentation([parse_mask(f"connections in 5 blocks at {pi}")], 1)
+    [mask] = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=True, scale=scale)
+    assert set(mask.connections.flatten().tolist()) == {0.0, 1.0}
+    dropped = scale * pi
+    error = 4 * (dropped * (1 - dropped) / mask.connections.numel()) ** 0.5
+    assert float(mask.connections.double().mean()) == pytest.approx(1 - dropped, abs=error)
+
+
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("sentence", LEARNED)
+def test_the_whole_of_a_rate_is_the_rate_bit_for_bit(sentence: str, hard: bool) -> None:
+    graph, encoder = random_graph(), random_encoder((5, 4, 3))
+    on, inputs = parse_mask(sentence).on, encoder.inputs(graph)
+    for start in ((1.0, 1.0), (60.0, 1.0), (0.01, 1.0)):  # at the last ones `logit(sigmoid(x))` is not `x` in float32
+        augmentation = Augmentation([parse_mask(sentence)], 2, start=start)
+        plain, whole = (augmentation.draw("o", graph, inputs, seeded(1), hard=hard, **s) for s in ({}, {"scale": 1.0}))
+        assert torch.equal(getattr(plain[0], on), getattr(whole[0], on))
+
+
 # The four augmentations
 
 
@@ -320,9 +358,11 @@ def test_a_subgraph_keeps_the_share_one_minus_pi_of_the_nodes_and_is_connected(n
 # The gradient of the augmentation's step
 
 
-def learning_network(sentence: str, *, double: bool, temperature: float = 0.3, rate_draw: str = "sample") -> Network:
+def learning_network(
+    sentence: str, *, double: bool, temperature: float = 0.3, rate_draw: str = "sample", mask_values: str = "relaxed"
+) -> Network:
     values = {"drop": sentence, "rate_start": (1.3, 0.9), "temperature": temperature, "rate_draw": rate_draw}
-    values |= {"mask_values": "relaxed"}  # a hard mask has no derivative
+    values |= {"mask_values": mask_values}
     network = Network(5, make_settings(widths=(8, 6), **values))
     network.reset_parameters(seeded(1))
     network.encoder.load_state_dict(random_encoder((5, 8, 6), double=False).state_dict())
@@ -338,7 +378,7 @@ def learning_network(sentence: str, *, double: bool, temperature: float = 0.3, r
 )
 def test_the_gradient_of_the_rates_is_the_difference_quotient(sentence: str, rate_draw: str, sparse: bool) -> None:
     graph = random_graph(7, 5, sparse=sparse)
-    network = learning_network(sentence, double=True, rate_draw=rate_draw)
+    network = learning_network(sentence, double=True, rate_draw=rate_draw)  # relaxed: a hard mask has no derivative
 
     def loss() -> Tensor:
         # Several draws: one alone may have a rate at which every unit of the encoder is dead.
@@ -362,19 +402,60 @@ def test_the_gradient_of_the_rates_is_the_difference_quotient(sentence: str, rat
 
 
 @pytest.mark.parametrize("sentence", LEARNED)
-@pytest.mark.parametrize("temperature", [0.3, 0.05, 0.01])
-def test_the_gradient_of_the_rates_is_finite_in_the_precision_of_training(sentence: str, temperature: float) -> None:
+@pytest.mark.parametrize(
+    ("mask_values", "temperature"), [("relaxed", 0.3), ("relaxed", 0.05), ("relaxed", 0.01), ("hard", 0.3)]
+)
+def test_the_gradient_of_the_rates_is_finite_in_the_precision_of_training(
+    sentence: str, mask_values: str, temperature: float
+) -> None:
     # A node without neighbours has one connection, and a low temperature leaves next to nothing of it.
     adjacency = random_adjacency(20, 0.1)
     adjacency[:8] = adjacency[:, :8] = 0
     graph = make_graph(adjacency, random_features(20, 5), double=False)
-    network = learning_network(sentence, double=False, temperature=temperature)
+    network = learning_network(sentence, double=False, temperature=temperature, mask_values=mask_values)
     generator = seeded(0)
     for _ in range(5):
         network.zero_grad()
         network.loss(*network.views(graph, generator)).backward()
         for parameter in network.augmentation.parameters():
             assert torch.isfinite(parameter.grad).all()
+
+
+@pytest.mark.parametrize("sentence", ["connections in 3 blocks", "connections shared", "nodes"])
+def test_nodes_that_lose_all_their_connections_do_not_rule_the_gradient_under_hard_masks(sentence: str) -> None:
+    adjacency = random_adjacency(20, 0.1)  # half of the nodes have two neighbours or fewer
+    graph, largest = make_graph(adjacency, random_features(20, 5), double=False), {}
+    for mask_values in ("hard", "relaxed"):
+        network = learning_network(sentence, double=False, rate_draw="median", mask_values=mask_values)
+        generator, gradients = seeded(0), []
+        for _ in range(10):
+            network.zero_grad()
+            network.loss(*network.views(graph, generator)).backward()
+            gradients.extend(float(p.grad.abs().max()) for p in network.augmentation.parameters())
+        largest[mask_values] = max(gradients)
+    assert 0.1 < largest["hard"] / largest["relaxed"] < 10
+
+
+@pytest.mark.parametrize("rate_draw", ["sample", "median"])
+@pytest.mark.parametrize("sentence", ["connections in 3 blocks", "edges", "features", "entries"])
+def test_hard_masks_have_the_gradient_of_relaxed_ones_where_the_loss_is_linear_in_them(
+    sentence: str, rate_draw: str
+) -> None:
+    # A layer that normalises before it masks is linear in its mask, so where the gradient is taken does not matter.
+    graph, encoder = random_graph(9, 24), random_encoder((24, 4), normalise_after=False)
+    weight = torch.randn(9, 4, dtype=torch.float64, generator=seeded(2))
+    gradients, keeps = [], []
+    for hard in (True, False):
+        augmentation = Augmentation([parse_mask(sentence)], 1, hard=hard, draw=rate_draw, start=(1.3, 0.9)).double()
+        [mask] = augmentation.draw("o", graph, encoder.inputs(graph), seeded(4))
+        (encoder.layers[0](graph, graph.features, mask) * weight).sum().backward()
+        [(_, rate)] = augmentation.of("o")
+        gradients.append(torch.cat([rate.log_a.grad, rate.log_b.grad]))
+        keeps.append(getattr(mask, parse_mask(sentence).on).detach())
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-10, atol=0)
+    assert (gradients[0].abs() > 1e-6).all()
+    assert set(keeps[0].flatten().tolist()) == {0.0, 1.0}
+    assert not torch.equal(keeps[0], keeps[1])
 
 
 # What an augmentation draws
