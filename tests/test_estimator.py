@@ -12,8 +12,9 @@ from torch_geometric.data import Data
 
 import bgcl
 from bgcl import BGCL, BGCLError
+from bgcl.data.pyg import SPARSE_BELOW
 
-SMALL = {"widths": (8, 4), "epochs": 2}
+SMALL = {"widths": (8, 4), "epochs": 2, "tau": 0.4, "drop": ("connections in 2 blocks", "features")}
 
 
 @pytest.fixture(scope="module")
@@ -49,16 +50,35 @@ def test_moments_equal_those_of_the_draws(model, graph):
 def test_hard_draws_use_masks_of_zeros_and_ones(graph):
     """At a fixed rate of 1/2 a hard draw of a one-layer model is one of finitely many; a relaxed one is not."""
     pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0], [1]]))
-    model = BGCL(widths=(3,), epochs=1, drop="connections at 0.5").fit(pair, progress=False)
+    settings = {"drop": "connections at 0.5", "mask_values": "relaxed", "draw_scale": 1.0}
+    model = BGCL(widths=(3,), epochs=1, **settings).fit(pair, progress=False)
     hard = {tuple(map(float, draw.flatten().round(decimals=5))) for draw in model.sample(pair, 200, hard=True)}
     relaxed = {tuple(map(float, draw.flatten().round(decimals=5))) for draw in model.sample(pair, 200)}
     assert len(hard) <= 16  # four connections, kept or dropped
     assert len(relaxed) > 100
 
 
+@pytest.mark.parametrize("scale", [0.3, 1.0])
+def test_draws_are_those_of_the_network_at_the_share_of_the_rates_that_the_setting_says(graph, scale):
+    model = BGCL(**SMALL, draw_scale=scale).fit(graph, progress=False)
+    prepared, generator = model._prepare(bgcl.check_graph(graph)), torch.Generator().manual_seed(9)
+    with torch.no_grad():
+        expected = [model.network_.encode(view, prepared, generator, scale=scale) for view in "otot"]
+    assert torch.equal(model.sample(graph, 4, seed=9), torch.stack(expected))
+
+
+def test_the_share_of_the_rates_for_drawing_does_not_change_the_training(graph):
+    """And with hard masks at next to none of the rates nothing is dropped: a draw is the deterministic embedding."""
+    one, other = (BGCL(**SMALL, draw_scale=scale).fit(graph, progress=False) for scale in (1e-9, 1.0))
+    assert torch.equal(one.embed(graph), other.embed(graph))
+    assert one.drop_rates_ == other.drop_rates_
+    torch.testing.assert_close(one.sample(graph, 2, hard=True), one.embed(graph).expand(2, -1, -1))
+    assert not torch.allclose(other.sample(graph, 2, hard=True), other.embed(graph).expand(2, -1, -1))
+
+
 def test_dense_and_sparse_attributes_give_the_same_model(graph):
     """The layer takes another path for sparse attributes; the numbers must not differ."""
-    x = torch.where(torch.rand(25, 40, generator=torch.Generator().manual_seed(1)) < 0.2, 1.0, 0.0)
+    x = torch.where(torch.rand(25, 40, generator=torch.Generator().manual_seed(1)) < SPARSE_BELOW / 2, 1.0, 0.0)
     data = Data(x=x, edge_index=graph.edge_index)
     clean = bgcl.check_graph(data)
     assert clean.x.layout == torch.sparse_csr

@@ -2,6 +2,8 @@
 
 import json
 import logging
+import math
+from itertools import combinations
 
 import pytest
 import torch
@@ -9,7 +11,9 @@ from torch_geometric.data import Data
 
 from bgcl import BGCL, BGCLError, runs
 from bgcl.batching import Batches
-from bgcl.training import TrainingError, embedding_spread
+from bgcl.graph import prepare
+from bgcl.network import Network
+from bgcl.training import Training, TrainingError, embedding_spread
 
 SMALL = {"widths": (8, 4), "epochs": 4, "lr_rates": 0.05, "drop": ("connections in 2 blocks", "features")}
 
@@ -24,6 +28,12 @@ def graph() -> Data:
 
 def fit(graph: Data, **settings) -> BGCL:
     return BGCL(**SMALL | settings).fit(graph, progress=False)
+
+
+def begin(graph: Data, **settings) -> Training:
+    """A training before its first step."""
+    chosen = BGCL(**SMALL | settings).settings
+    return Training(Network(12, chosen), Batches(prepare(graph, normalise_rows=True)), chosen)
 
 
 def parameters(model: BGCL) -> dict[str, torch.Tensor]:
@@ -46,10 +56,21 @@ def test_other_seed_other_model(graph):
     assert not torch.equal(a["encoder.layers.0.weight"], b["encoder.layers.0.weight"])
 
 
-def test_resume_equals_an_uninterrupted_run(graph, tmp_path):
-    whole = fit(graph, epochs=6)
-    BGCL(**SMALL | {"epochs": 3}).fit(graph, out=tmp_path, progress=False)
-    resumed = BGCL(**SMALL | {"epochs": 6}).fit(graph, out=tmp_path, resume=True, progress=False)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mask_values": "relaxed", "rate_draw": "sample"},
+        {"mask_values": "hard"},
+        {"rate_nodes": 7},
+        {"batches": 3, "clusters_per_batch": 1},
+        {"batches": 3, "clusters_per_batch": 4, "rate_nodes": 7},
+    ],
+    ids=str,
+)
+def test_resume_equals_an_uninterrupted_run(graph, tmp_path, change):
+    whole = fit(graph, epochs=6, **change)
+    BGCL(**SMALL | change | {"epochs": 3}).fit(graph, out=tmp_path, progress=False)
+    resumed = BGCL(**SMALL | change | {"epochs": 6}).fit(graph, out=tmp_path, resume=True, progress=False)
     assert_equal(whole, resumed)
     without_time = [[{k: v for k, v in r.items() if k != "seconds"} for r in m.history_] for m in (whole, resumed)]
     assert without_time[0] == without_time[1]
@@ -90,13 +111,8 @@ def test_history_written_beyond_the_last_whole_epoch_is_cut_off_on_resuming(grap
 
 
 def test_the_encoder_step_leaves_the_rates_and_the_augmentation_step_the_weights(graph):
-    from bgcl.graph import prepare
-    from bgcl.network import Network
-    from bgcl.training import Training
-
-    settings = BGCL(**SMALL).settings
-    prepared = prepare(graph, normalise_rows=True)
-    training = Training(Network(12, settings), Batches(prepared), settings)
+    training = begin(graph)
+    prepared = training.batches.graph
     groups = {"w": training.theta_w, "a": training.theta_a}
 
     def changed(step) -> set[str]:
@@ -115,15 +131,81 @@ def test_the_encoder_step_leaves_the_rates_and_the_augmentation_step_the_weights
     assert all(parameter.grad is None for parameter in training.theta_w), "a gradient of the encoder was computed"
 
 
-def test_the_augmentation_step_climbs_and_the_encoder_step_descends(graph):
-    """With the KL switched off, rates rise to make the views differ, whatever the encoder does about it."""
-    wide = {"widths": (32, 16), "activation": "prelu", "drop": ("connections in 2 blocks",)}
-    model = fit(graph, epochs=60, kl_weight=0.0, lr_rates=0.02, lr_weights=0.001, **wide)
+@pytest.mark.parametrize("mask_values", ["relaxed", "hard"])
+def test_the_augmentation_step_climbs_and_the_encoder_step_descends(graph, mask_values):
+    """With no KL and no ceiling, rates rise to make the views differ, whatever the encoder does about it."""
+    wide = {"widths": (32, 16), "activation": "prelu", "drop": ("connections in 2 blocks",), "mask_values": mask_values}
+    model = fit(graph, epochs=60, kl_weight=0.0, keep=0.0, lr_rates=0.02, lr_weights=0.001, **wide)
     first, last = (model.history_[i]["rates"]["o"][0]["mean"][0][0] for i in (0, -1))
     assert last > first + 0.05
     fixed = fit(graph, epochs=60, lr_weights=0.01, **wide | {"drop": ("connections at 0.2",)})
     losses = [record["loss"] for record in fixed.history_]
     assert sum(losses[-10:]) < sum(losses[:10])
+
+
+def test_a_strong_adversary_stops_at_the_ceiling_and_without_one_leaves_nothing_to_share(graph):
+    """`log(2N - 1)` is the loss of views that share nothing: free rates drive it there, others as far as they may."""
+    strong = {"widths": (32, 16), "activation": "prelu", "drop": ("connections in 2 blocks",), "tau": 0.4}
+    strong |= {"epochs": 80, "kl_weight": 0.0, "lr_rates": 0.05, "lr_weights": 0.005}
+    nothing, late = math.log(2 * 30 - 1), {}
+    for keep in (0.0, 0.2, 0.4):
+        losses = [record["loss"] for record in fit(graph, keep=keep, **strong).history_]
+        late[keep] = sum(losses[-40:]) / 40
+    assert late[0.0] == pytest.approx(nothing, abs=0.05)
+    for keep in (0.2, 0.4):
+        assert late[keep] == pytest.approx(nothing - keep / 0.4, abs=0.25)
+
+
+@pytest.mark.parametrize("mask_values", ["relaxed", "hard"])
+def test_the_masks_of_both_steps_have_the_values_that_the_setting_says(graph, mask_values):
+    training = begin(graph, drop=("connections in 2 blocks", "features"), mask_values=mask_values)
+    seen = []
+
+    def look(layer, inputs):
+        mask = inputs[2]
+        seen.extend(keep.detach().flatten() for keep in (mask.connections, mask.columns) if keep is not None)
+
+    for layer in training.network.encoder.layers:
+        layer.register_forward_pre_hook(look)
+    training.step()
+    assert len(seen) == 2 * 2 * 3  # two steps of two views, each with the connections of two layers and the columns
+    for keep in seen:
+        strictly_between = (keep > 0) & (keep < 1)
+        assert bool(strictly_between.any()) == (mask_values == "relaxed")
+        assert ((keep >= 0) & (keep <= 1)).all()
+    assert all(torch.isfinite(p.grad).all() and (p.grad != 0).all() for p in training.theta_a)
+
+
+def test_a_step_of_the_rates_that_may_look_at_all_nodes_looks_at_all_of_them(graph):
+    """Bit for bit, down to the random numbers that are left: nodes are chosen only where there are more."""
+    states = []
+    for rate_nodes in (30, 31, 10_000):
+        training = begin(graph, rate_nodes=rate_nodes)
+        objectives = [training.step().objective for _ in range(2)]
+        states.append((objectives, [p.detach() for p in training.theta_a + training.theta_w], training.state()))
+    for objectives, parameters_, state in states[1:]:
+        assert objectives == states[0][0]
+        assert all(torch.equal(p, q) for p, q in zip(parameters_, states[0][1], strict=True))
+        assert torch.equal(state["generator"], states[0][2]["generator"])
+
+
+def test_a_step_of_the_rates_that_may_look_at_few_nodes_sees_the_loss_of_some_of_them(graph):
+    """Among themselves, after the whole graph is encoded: which of them, all subsets tell."""
+    tiny = graph.subgraph(torch.arange(8))
+    lively = {"activation": "prelu", "mask_values": "relaxed"}  # no two nodes have the same embedding
+    training = begin(tiny, rate_nodes=5, keep=0.0, kl_weight=0.5, **lively)
+    network, whole, chosen = training.network, training.batches.graph, set()
+    for _ in range(6):
+        state = training.generator.get_state()
+        with torch.no_grad():
+            o, t = network.views(whole, torch.Generator().set_state(state))
+            subsets = {s: float(network.loss(o[list(s)], t[list(s)])) for s in combinations(range(8), 5)}
+            kl = float(network.augmentation.kl())
+        objective = training._augmentation_step(whole, training.rates)
+        matches = [s for s, loss in subsets.items() if loss - 0.5 * kl == pytest.approx(objective, abs=1e-5)]
+        assert len(matches) == 1
+        chosen.add(matches[0])
+    assert len(chosen) > 1
 
 
 def test_fixed_rates_make_no_augmentation_step(graph):
@@ -160,10 +242,11 @@ def test_spread_is_zero_when_all_nodes_point_the_same_way_and_one_when_they_canc
     assert embedding_spread(torch.cat([torch.eye(4), -torch.eye(4)])) == pytest.approx(1)
 
 
-def test_cluster_batches_train_on_every_part(graph):
-    model = fit(graph, batches=3)
+@pytest.mark.parametrize("clusters", [1, 4, 20])
+def test_cluster_batches_train_on_every_part(graph, clusters):
+    model = fit(graph, batches=3, clusters_per_batch=clusters)
     assert all(record["loss"] > 0 for record in model.history_)
-    assert_equal(model, fit(graph, batches=3))
+    assert_equal(model, fit(graph, batches=3, clusters_per_batch=clusters))
 
 
 @pytest.mark.parametrize(
