@@ -71,6 +71,17 @@ def both_directions(edges: Array, nodes: int) -> Array:
     return np.stack([keys // nodes, keys % nodes])
 
 
+def undirected(source: Array, target: Array, nodes: int) -> Array:
+    """Pairs of node numbers, as `clean_edges` and `both_directions` would make them: in one sort."""
+    keys = np.concatenate([source * nodes + target, target * nodes + source])
+    keys.sort()
+    row = keys // nodes
+    column = keys - row * nodes
+    keep = row != column
+    keep[1:] &= keys[1:] != keys[:-1]
+    return np.stack([row[keep], column[keep]])
+
+
 def digest(graph: Graph) -> str:
     """SHA-256 of the content: the same graph has the same digest whatever file it came from."""
     attributes = graph.attributes
