@@ -37,6 +37,12 @@ def write_table(path: Path, columns: dict[str, Any]) -> None:
                 csv.writer(file).writerows([list(columns), *rows])
 
 
+def storable(ids: Any) -> Any:
+    """Ids as an array that a .npz holds without pickling."""
+    array = np.asarray(ids)
+    return array.astype(str) if array.dtype == object else array
+
+
 def _pyarrow() -> tuple[Any, Any]:
     try:
         import pyarrow

@@ -71,9 +71,16 @@ class Number(Column):
 
     def apply(self, table: Table, notes: list[str]) -> Block:
         values = numbers(table, self.name)
-        absent = np.isnan(values)
-        scaled = np.where(absent, 0, (values - self.mean) / self.deviation)
-        return np.stack([scaled, absent][: 1 + self.missing], axis=1).astype(np.float32)
+        block = np.empty((len(values), 1 + self.missing), dtype=np.float32)
+        block[:, 0] = (values - self.mean) / self.deviation
+        if table.columns[self.name].null_count or np.isnan(block[:, 0].sum()):
+            absent = np.isnan(values)
+            block[absent, 0] = 0
+            if self.missing:
+                block[:, 1] = absent
+        elif self.missing:
+            block[:, 1] = 0
+        return block
 
 
 @dataclass(frozen=True)
@@ -109,14 +116,14 @@ class Category(Column):
         return names + [f"{self.name} = (other)"] * self.other + [f"{self.name} is missing"] * self.missing
 
     def apply(self, table: Table, notes: list[str]) -> Block:
-        text = as_text(table, self.name)
-        found = pc.index_in(text, value_set=pa.array(self.values, type=pa.string()))
-        place = found.fill_null(-1).to_numpy().astype(np.int64)
-        absent = text.is_null().to_numpy()
+        codes, values = coded(table, self.name)
+        found = pc.index_in(values, value_set=pa.array(self.values, type=pa.string())).fill_null(-1)
+        place = np.append(found.to_numpy(zero_copy_only=False).astype(np.int64), -1)[codes]
+        absent = codes < 0
         unseen = (place < 0) & ~absent
         count = len(self.values)
         if unseen.any() and not self.other:
-            new = pc.unique(text.filter(pa.array(unseen))).to_pylist()
+            new = [values[int(code)].as_py() for code in np.unique(codes[unseen])]
             notes.append(
                 f"{table.name}, column '{self.name}': {len(new):,} value(s) not seen at training, such as {new[0]!r}, "
                 f"are left out for {int(unseen.sum()):,} node(s)."
@@ -215,10 +222,14 @@ def learn(table: Table, name: str, *, declared: str | None, most_words: int) -> 
 
 def _learn_number(table: Table, name: str) -> Column:
     values = numbers(table, name)
-    known = values[~np.isnan(values)]
+    known = values
+    if table.columns[name].null_count or np.isnan(values.sum()):
+        known = values[~np.isnan(values)]
     if not known.size:
         return LeftOut(name, "it has no values")
-    mean, deviation = float(known.mean()), float(known.std())
+    mean = float(known.mean())
+    away = known - mean
+    deviation = float(np.sqrt(np.square(away, out=away).mean()))
     if deviation <= 1e-12 * max(abs(mean), 1e-300):
         return LeftOut(name, "it is constant")
     return Number(name, mean, deviation, known.size < values.size)
@@ -235,17 +246,16 @@ def _learn_vector(table: Table, name: str) -> Column:
 
 
 def _learn_category(table: Table, name: str) -> Column:
-    text = as_text(table, name)
-    counted = pc.value_counts(text.drop_null())
-    found = sorted(
-        zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True),
-        key=lambda pair: (-pair[1], pair[0]),
-    )
-    if len(found) < 2 and not text.null_count:
+    codes, values = coded(table, name)
+    missing = bool((codes < 0).any())
+    if len(values) < 2 and not missing:
         return LeftOut(name, "it is constant")
-    kept = found if len(found) <= FEW else [pair for pair in found if pair[1] > 1][:MOST_CATEGORIES]
-    values = tuple(sorted(value for value, _ in kept))
-    return Category(name, values, len(kept) < len(found), text.null_count > 0)
+    names, counts = values.to_pylist(), np.bincount(codes[codes >= 0], minlength=len(values))
+    kept = names
+    if len(names) > FEW:
+        order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
+        kept = [names[i] for i in order if counts[i] > 1][:MOST_CATEGORIES]
+    return Category(name, tuple(sorted(kept)), len(kept) < len(names), missing)
 
 
 def _learn_words(table: Table, name: str, most: int) -> Column:
@@ -257,35 +267,36 @@ def _learn_text(table: Table, name: str, most_words: int) -> Column:
     """Few values, each of two nodes or more on average, are categories; several words a value are text; values that
     are all different are ids; what is left has categories for the values that occur twice.
     """
-    text = as_text(table, name)
-    known = text.drop_null()
-    _check_not_mixed(table, name, text)
-    distinct = pc.count_distinct(known).as_py()
-    if distinct <= FEW and 2 * distinct <= len(known):
+    codes, values = coded(table, name)
+    counts = np.bincount(codes[codes >= 0], minlength=len(values))
+    known = int(counts.sum())
+    _check_not_mixed(table, name, codes, values, counts)
+    if len(values) <= FEW and 2 * len(values) <= known:
         return _learn_category(table, name)
-    words = pc.mean(pc.add(pc.count_substring_regex(pc.utf8_trim_whitespace(known), r"\s+"), 1)).as_py()
-    if words >= 2:
+    words = pc.add(pc.count_substring_regex(pc.utf8_trim_whitespace(values), r"\s+"), 1)
+    if float(words.to_numpy(zero_copy_only=False) @ counts) >= 2 * known:
         return _learn_words(table, name, most_words)
-    if distinct == len(known):
+    if len(values) == known:
         return LeftOut(name, "every value is different, as of an id")
     return _learn_category(table, name)
 
 
-def _check_not_mixed(table: Table, name: str, text: Any) -> None:
+def _check_not_mixed(table: Table, name: str, codes: Array, values: Any, counts: Array) -> None:
     """A column of numbers in which some values are not: nobody means those numbers to be categories."""
-    is_number = pc.match_substring_regex(text, _NUMBER)
-    count = pc.sum(is_number).as_py() or 0
-    known = len(text) - text.null_count
-    if known and known > count >= known / 2:
-        row = pc.index(is_number, False).as_py()
+    is_number = pc.match_substring_regex(values, _NUMBER).to_numpy(zero_copy_only=False)
+    count, known = int(counts[is_number].sum()), int(counts.sum())
+    if known > count >= known / 2:
+        row = int(np.flatnonzero(np.append(~is_number, False)[codes])[0])
         raise BGCLError(
-            f"{table.at(row, name)}: {text[row].as_py()!r} is not a number, but {count:,} of {known:,} values are. "
-            f"Correct it or leave it empty; or read the column with --categorical or --text, or --ignore it."
+            f"{table.at(row, name)}: {values[int(codes[row])].as_py()!r} is not a number, but {count:,} of {known:,} "
+            "values are. Correct it or leave it empty; or read the column with --categorical or --text, or --ignore it."
         )
 
 
 def numbers(table: Table, name: str) -> Array:
     """A column as float64, NaN where a value is missing; dates and times as seconds."""
+    if name in table.memo:
+        return np.asarray(table.memo[name])
     values = table.columns[name]
     kind = values.type
     if pa.types.is_dictionary(kind):
@@ -304,9 +315,12 @@ def numbers(table: Table, name: str) -> Array:
         array = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     except pa.ArrowException as error:
         raise BGCLError(f"{table.at(None, name)}: values of type {kind} are no numbers ({error}).") from error
-    if np.isinf(array).any():
+    with np.errstate(invalid="ignore", over="ignore"):
+        suspicious = not np.isfinite(array.sum())
+    if suspicious and np.isinf(array).any():
         row = int(np.flatnonzero(np.isinf(array))[0])
         raise BGCLError(f"{table.at(row, name)}: the value is infinite. Correct it, or leave it empty.")
+    table.memo[name] = array
     return array
 
 
@@ -330,15 +344,43 @@ def vectors(table: Table, name: str) -> Array:
     return matrix
 
 
+def coded(table: Table, name: str) -> tuple[Array, Any]:
+    """A column as numbers `(N,)` into its different values as text; -1 where it is missing or empty."""
+    if name in table.memo:
+        codes, values = table.memo[name]
+        return codes, values
+    column = table.columns[name]
+    if not pa.types.is_dictionary(column.type):
+        column = _as_string(table, name, column).dictionary_encode()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks()
+    indices = column.indices if isinstance(column, pa.DictionaryArray) else column.chunk(0).indices
+    values = column.dictionary if isinstance(column, pa.DictionaryArray) else column.chunk(0).dictionary
+    values = _as_string(table, name, values)
+    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    blank = pc.equal(pc.utf8_trim_whitespace(values), "").fill_null(True).to_numpy(zero_copy_only=False)
+    used = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
+    keep = used & ~blank
+    if not keep.all():  # numbered anew
+        number = np.where(keep, np.cumsum(keep) - 1, -1)
+        codes, values = np.append(number, -1)[codes], values.filter(pa.array(keep))
+    table.memo[name] = codes, values
+    return codes, values
+
+
+def _as_string(table: Table, name: str, values: Any) -> Any:
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowException as error:
+        raise BGCLError(f"{table.at(None, name)}: values of type {values.type} are no text ({error}).") from error
+
+
 def as_text(table: Table, name: str) -> Any:
     """A column as text, missing where it is empty."""
     values = table.columns[name]
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    try:
-        text = values.cast(pa.string())
-    except pa.ArrowException as error:
-        raise BGCLError(f"{table.at(None, name)}: values of type {values.type} are no text ({error}).") from error
+    text = _as_string(table, name, values)
     return pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), None, text)
 
 

@@ -136,9 +136,9 @@ class Lookup:
         if self._direct:
             shifted = wanted - self._low
             last = len(self._number) - 1
-            if int(shifted.min()) < 0 or int(shifted.max()) >= last:
+            if shifted.view(np.uint64).max() >= last:  # a number below the lowest is huge without its sign
                 shifted = np.where((shifted < 0) | (shifted > last), last, shifted)
-            return np.asarray(self._number[shifted])
+            return self._number[shifted]
         place = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
         return np.asarray(np.where(self._sorted[place] == wanted, self._order[place], -1))
 

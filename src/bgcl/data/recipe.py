@@ -241,8 +241,7 @@ def _lookup(edges: Table, nodes: Table | None, recipe: Recipe) -> tuple[Lookup, 
 def _edges(ends: list[IdColumn], lookup: Lookup, reading: Reading) -> Array:
     """The edges in both directions, each once, `(2, 2E)`."""
     numbers = [lookup.numbers(end.values) for end in ends]
-    missing = [int(found.min()) < 0 for found in numbers]
-    if any(missing):
+    if any(int(found.min()) < 0 for found in numbers):
         unknown = (numbers[0] < 0) | (numbers[1] < 0)
         if not reading.recipe.skip_unknown:
             row = int(np.flatnonzero(unknown)[0])

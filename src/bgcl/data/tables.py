@@ -8,7 +8,7 @@ import csv
 import gzip
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +32,7 @@ class Table:
     columns: Any  # pyarrow.Table
     first: int  # the number of the first row
     as_written: bool  # whether ids and texts are as a CSV has them, so that their type is not known
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # columns that were converted
 
     @property
     def rows(self) -> int:
@@ -84,12 +85,15 @@ class ParquetFile:
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
         self.names = _unique(path, list(schema.names))
+        kinds = (pa.string(), pa.large_string())
+        self._texts = [field.name for field in schema if field.type in kinds]
 
     def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
         size = self.path.stat().st_size
         _check_memory(self.path, size, _GROWTH[".parquet"])
         try:
-            table = pyarrow.parquet.read_table(self.path, columns=list(columns))
+            coded = [name for name in self._texts if name in columns and name not in ids]  # as Parquet has them mostly
+            table = pyarrow.parquet.read_table(self.path, columns=list(columns), read_dictionary=coded)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(self.path, error) from error
         return _with_rows(Table(self.name, table, 1, False))
