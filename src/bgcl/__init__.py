@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bgcl.embeddings import Moments, astd
     from bgcl.estimator import BGCL
     from bgcl.evaluation import evaluate, evaluate_model, summary
+    from bgcl.inspection import inspect
     from bgcl.masks import Mask
     from bgcl.measures import uncertainty
     from bgcl.mixture import MixtureClassifier
@@ -42,6 +43,7 @@ _HOME = {
     "evaluate": "evaluation",
     "evaluate_model": "evaluation",
     "graph_from": "data",
+    "inspect": "inspection",
     "load": "data",
     "noise_experiment": "representation",
     "parse_mask": "sentences",
@@ -55,7 +57,7 @@ _HOME = {
 
 __all__ = [
     "BGCL", "BGCLError", "Mask", "MixtureClassifier", "MixtureRegressor", "Moments", "NodeDraws", "Settings",
-    "__version__", "acquire", "astd", "check_graph", "evaluate", "evaluate_model", "graph_from", "load",
+    "__version__", "acquire", "astd", "check_graph", "evaluate", "evaluate_model", "graph_from", "inspect", "load",
     "noise_experiment", "parse_mask", "predict_nodes", "presets", "rank", "splits", "summary", "uncertainty",
 ]  # fmt: skip
 

@@ -114,6 +114,7 @@ class Reading:
     loops: int = 0
     unknown: int = 0  # rows that were skipped, since an end is no node
     unused: list[str] = field(default_factory=list)  # columns of the edges that nothing uses
+    nodes: Table | None = None
 
 
 def read(edges: Source, nodes: Source | None, options: Options | None = None, recipe: Recipe | None = None) -> Reading:
@@ -126,7 +127,7 @@ def read(edges: Source, nodes: Source | None, options: Options | None = None, re
     edge_table = edges.read([recipe.source, recipe.target], ids=[recipe.source, recipe.target])
     node_table = None if nodes is None else _read_nodes(nodes, recipe, (options or Options()) if new else None)
     lookup, ends = _lookup(edge_table, node_table, recipe)
-    reading = Reading(Data(), recipe, guesses, rows=edge_table.rows)
+    reading = Reading(Data(), recipe, guesses, rows=edge_table.rows, nodes=node_table)
     reading.unused = [name for name in edges.names if name not in (recipe.source, recipe.target)]
     edge_index = _edges(ends, lookup, reading)
     y, recipe = _labels(node_table, recipe, reading, new)
