@@ -177,6 +177,7 @@ def test_hashes_of_text_by_a_plain_loop():
     assert hashes(pa.array(["-", *names]).slice(1)).tolist() == [plain(name) for name in names]
 
 
+@settings(deadline=None)
 @given(st.integers(1, 12).flatmap(lambda n: st.tuples(
     st.just(n + 1), st.lists(st.tuples(st.integers(0, n), st.integers(0, n)), min_size=1, max_size=40))))  # fmt: skip
 def test_undirected_equals_the_plain_way(drawn):
@@ -329,7 +330,7 @@ def test_unknown_ids_can_be_skipped(tmp_path):
 CELL = st.one_of(st.just(""), st.integers(-5, 5).map(str), st.text("ab,\"'é\t;\n ", max_size=5), st.floats().map(str))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60) | st.lists(st.lists(CELL, min_size=2, max_size=3), max_size=6))
 def test_whatever_a_file_holds_it_is_a_graph_or_one_line(tmp_path, content):
     """Never a traceback, whatever the bytes."""
