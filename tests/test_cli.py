@@ -194,7 +194,8 @@ def test_a_data_set_brings_its_preset_however_it_is_spelt(bgcl, name):
 
     assert _preset(name, None) == "cora"
     assert _preset("amazon_photo", None) == "amazon-photo"
-    assert _preset("some.npz", None) is None
+    assert _preset("some.npz", None) == "auto"
+    assert _preset("pubmed", None) is None
 
 
 def test_a_run_that_is_overwritten_stays_until_the_first_epoch_of_the_new_one(bgcl, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import bgcl.cli.data as data
+import bgcl.cli.inspect as inspection
 import bgcl.cli.predictions as predictions
 import bgcl.cli.reproduce as reproduce
 import bgcl.cli.training as training
@@ -66,6 +67,7 @@ def _options(
 
 
 app.command()(training.demo)
+app.command()(inspection.inspect)
 app.command()(training.train)
 app.command()(predictions.embed)
 app.command()(predictions.evaluate)
