@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bgcl.node_draws import NodeDraws
     from bgcl.prediction import predict_nodes
     from bgcl.protocols import splits
+    from bgcl.reporting.page import report
     from bgcl.representation import noise_experiment
     from bgcl.sentences import parse_mask
     from bgcl.settings import Settings, presets
@@ -47,6 +48,7 @@ _HOME = {
     "predict_nodes": "prediction",
     "presets": "settings",
     "rank": "acquisition",
+    "report": "reporting.page",
     "splits": "protocols",
     "summary": "evaluation",
     "uncertainty": "measures",
@@ -55,7 +57,7 @@ _HOME = {
 __all__ = [
     "BGCL", "BGCLError", "Mask", "MixtureClassifier", "MixtureRegressor", "Moments", "NodeDraws", "Settings",
     "__version__", "acquire", "astd", "check_graph", "evaluate", "evaluate_model", "load", "noise_experiment",
-    "parse_mask", "predict_nodes", "presets", "rank", "splits", "summary", "uncertainty",
+    "parse_mask", "predict_nodes", "presets", "rank", "report", "splits", "summary", "uncertainty",
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import typer
 
 import bgcl.cli.data as data
 import bgcl.cli.predictions as predictions
+import bgcl.cli.report as report
 import bgcl.cli.training as training
 from bgcl import __version__
 from bgcl.errors import BGCLError, InterruptedRunError
@@ -70,4 +71,5 @@ app.command()(predictions.embed)
 app.command()(predictions.evaluate)
 app.command()(predictions.predict)
 app.command()(predictions.rank)
+app.command()(report.report)
 app.add_typer(data.app, name="data")
