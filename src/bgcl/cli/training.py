@@ -16,7 +16,7 @@ def demo(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Train on the bundled Cora, classify its nodes, and save pictures of what was learned."""
+    """Train on the bundled Cora, classify its nodes, and write a page and pictures of what was learned."""
     from bgcl.cli.demo import run_demo
 
     run_demo(out, seed=seed, quiet=quiet, json=json, **({} if epochs is None else {"epochs": epochs}))

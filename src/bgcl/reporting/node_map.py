@@ -58,7 +58,9 @@ def _unit(x: Array) -> Array:
 
 
 def _pca(unit: Array, seed: int) -> Array:
-    axes = min(2, *unit.shape)
+    axes = min(2, len(unit) - 1, unit.shape[1])
+    if axes < 1 or not np.ptp(unit, axis=0).any():  # one node, or all alike: there is nothing to tell apart
+        return np.zeros((len(unit), 2))
     found = PCA(axes, random_state=seed).fit_transform(unit.astype(np.float64))
     return np.pad(found, ((0, 0), (0, 2 - axes)))
 
