@@ -18,7 +18,7 @@ const tickText = (value) => (Math.abs(value) >= 1e4 || (value && Math.abs(value)
 
 // An empty chart with axes; gives functions that draw into it.
 function chart(parent, { width, height = 260, x, y, xLabel = "", yLabel = "", title, yTicks = 5, format = tickText }) {
-  const left = 52, right = 14, top = 12, bottom = xLabel ? 44 : 26;
+  const left = 52, right = 14, top = yLabel ? 26 : 12, bottom = xLabel ? 44 : 26;
   const px = (v) => left + ((v - x[0]) / (x[1] - x[0] || 1)) * (width - left - right);
   const py = (v) => height - bottom - ((v - y[0]) / (y[1] - y[0] || 1)) * (height - top - bottom);
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": title });
@@ -31,7 +31,7 @@ function chart(parent, { width, height = 260, x, y, xLabel = "", yLabel = "", ti
   }
   root.append(svg("line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));
   if (xLabel) root.append(svg("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, xLabel));
-  if (yLabel) root.append(svg("text", { x: 4, y: top - 1, class: "key" }, yLabel));
+  if (yLabel) root.append(svg("text", { x: left, y: 13, class: "key" }, yLabel));
   parent.append(root);
   const path = (xs, ys) => {
     let d = "", pen = "M";

@@ -5,7 +5,7 @@ function drawReliability() {
   drawnToFit(byId("reliability"), (width) => {
     const parent = byId("reliability"), count = bins.count.length, total = bins.count.reduce((a, b) => a + b, 0);
     const c = chart(parent, {
-      width, height: Math.min(380, width * 0.8), x: [0, 1], y: [0, 1], xLabel: "probability of the predicted class",
+      width, height: Math.min(380, width * 0.8), x: [0, 1], y: [0, 1], xLabel: "probability of the predicted class", yLabel: "Share that is right",
       title: "How often predictions are right, by their probability", format: (v) => `${Math.round(100 * v)} %`,
     });
     const full = [...bins.count.keys()].filter((b) => bins.count[b] > 0);
@@ -17,8 +17,8 @@ function drawReliability() {
     }
     const most = Math.max(...bins.count) / total;
     const h = chart(parent, {
-      width, height: 110, x: [0, 1], y: [0, most], yTicks: 2, format: (v) => `${Math.round(100 * v)} %`,
-      xLabel: "share of the nodes that are that sure", title: "How many nodes are that sure",
+      width, height: 120, x: [0, 1], y: [0, most], yTicks: 2, format: (v) => `${Math.round(100 * v)} %`,
+      yLabel: "Share of the nodes that are that sure", title: "How many nodes are that sure",
     });
     for (const b of full) h.bar(b / count, (b + 1) / count, 0, bins.count[b] / total, "fp", 0.6);
   });
@@ -37,11 +37,11 @@ function range(values, share = 0.05) {
 function drawTraining() {
   byId("training-section").hidden = false;
   const t = payload.training, epochs = [Math.min(t.epoch[0], t.epoch[t.epoch.length - 1] - 1), t.epoch[t.epoch.length - 1]];
-  for (const [key, title] of [["loss", "contrastive loss"], ["kl", "KL of the drop rates"]]) {
+  for (const [key, title] of [["loss", "Contrastive loss"], ["kl", "KL of the drop rates"]]) {
     const parent = make("div");
     byId("training").append(parent);
     drawnToFit(parent, (width) => {
-      const c = chart(parent, { width, height: 230, x: epochs, y: range(t[key]), xLabel: `epoch: ${title}`, title: `${title} by epoch` });
+      const c = chart(parent, { width, height: 230, x: epochs, y: range(t[key]), xLabel: "epoch", yLabel: title, title: `${title} by epoch` });
       c.line(t.epoch, t[key], key === "loss" ? "s0" : "s1");
     });
   }
@@ -58,7 +58,7 @@ function drawRates() {
     byId("rates").append(parent);
     drawnToFit(over, (width) => {
       const first = Math.min(rate.epoch[0], rate.epoch.at(-1) - 1);
-      const c = chart(over, { width, height: 220, x: [first, rate.epoch.at(-1)], y: [0, 1], xLabel: "epoch: drop rate", title: `Drop rate of ${rate.name} by epoch; ${means}` });
+      const c = chart(over, { width, height: 220, x: [first, rate.epoch.at(-1)], y: [0, 1], xLabel: "epoch", yLabel: "Drop rate", title: `Drop rate of ${rate.name} by epoch; ${means}` });
       for (const [view, colour] of learned) {
         const q = rate.views[view].quantiles;
         c.band(rate.epoch, q[0], q[4], `f${colour}`, 0.1);
@@ -73,7 +73,7 @@ function drawRates() {
     if (!learned.length) continue;
     drawnToFit(density, (width) => {
       const top = Math.min(12, 1.08 * Math.max(1, ...learned.flatMap(([view]) => [...rate.views[view].last, ...rate.views[view].first])));
-      const c = chart(density, { width, height: 220, x: [0, 1], y: [0, top], yTicks: 4, xLabel: "drop rate: density", title: `Posterior density of the drop rate of ${rate.name}` });
+      const c = chart(density, { width, height: 220, x: [0, 1], y: [0, top], yTicks: 4, xLabel: "drop rate", yLabel: "Density", title: `Posterior density of the drop rate of ${rate.name}` });
       const capped = (values) => values.map((v) => Math.min(v, top));
       for (const [view, colour, dash] of learned) {
         c.line(payload.grid, capped(rate.views[view].first), `s${colour}`, "1 4");
