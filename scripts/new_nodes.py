@@ -44,7 +44,9 @@ def main() -> None:
             found.append(float((head.predict(draws[10:, held]) == labels[held]).mean()))
         scores[name] = {"accuracy": float(np.mean(found)), "heads": found}
         print(json.dumps({name: scores[name]}), flush=True)
-    print(f"held out {len(held)} nodes; difference {scores['with all']['accuracy'] - scores['without them']['accuracy']:.4f}")
+    print(
+        f"held out {len(held)} nodes; difference {scores['with all']['accuracy'] - scores['without them']['accuracy']:.4f}"
+    )
 
 
 if __name__ == "__main__":

@@ -114,7 +114,10 @@ def test_new_nodes_lose_little_against_training_with_all(tmp_path):
 
 
 BAD = {
-    "a missing column": (["inspect", "shop", "--label", "segmnt"], "nodes.csv has no column 'segmnt'. Did you mean segment?"),
+    "a missing column": (
+        ["inspect", "shop", "--label", "segmnt"],
+        "nodes.csv has no column 'segmnt'. Did you mean segment?",
+    ),
     "no such folder": (["train", "nowhere/"], "There is no file nowhere"),
     "another ending": (["train", "shop/edges.xlsx"], "There is no file"),
     "options of a data set": (["inspect", "cora", "--label", "x"], "cora is no table"),

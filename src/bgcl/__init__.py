@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bgcl.node_draws import NodeDraws
     from bgcl.prediction import predict_nodes
     from bgcl.protocols import splits
+    from bgcl.reporting.page import report
     from bgcl.representation import noise_experiment
     from bgcl.sentences import parse_mask
     from bgcl.settings import Settings, presets
@@ -50,6 +51,7 @@ _HOME = {
     "predict_nodes": "prediction",
     "presets": "settings",
     "rank": "acquisition",
+    "report": "reporting.page",
     "splits": "protocols",
     "summary": "evaluation",
     "uncertainty": "measures",
@@ -58,7 +60,7 @@ _HOME = {
 __all__ = [
     "BGCL", "BGCLError", "Mask", "MixtureClassifier", "MixtureRegressor", "Moments", "NodeDraws", "Settings",
     "__version__", "acquire", "astd", "check_graph", "evaluate", "evaluate_model", "graph_from", "inspect", "load",
-    "noise_experiment", "parse_mask", "predict_nodes", "presets", "rank", "splits", "summary", "uncertainty",
+    "noise_experiment", "parse_mask", "predict_nodes", "presets", "rank", "report", "splits", "summary", "uncertainty",
 ]  # fmt: skip
 
 

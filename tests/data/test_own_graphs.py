@@ -106,7 +106,9 @@ def test_frames_networkx_and_matrices_give_the_same_graph(tmp_path):
         np.testing.assert_allclose(dense(data), dense(expected), atol=1e-6)
         assert torch.equal(data.edge_index, expected.edge_index)
         assert data.y.tolist() == expected.y.tolist()
-        assert data.ids.tolist() == ([0, 1, 2, 3] if len(given_) == 2 and given_[0] is adjacency else expected.ids.tolist())
+        assert data.ids.tolist() == (
+            [0, 1, 2, 3] if len(given_) == 2 and given_[0] is adjacency else expected.ids.tolist()
+        )
 
 
 def test_a_matrix_of_attributes_with_labels_by_name():
@@ -312,7 +314,11 @@ def test_a_constant_column_is_left_out_and_told(tmp_path, caplog):
     nodes = "id,same,none,key,x\na,5,,k1,1\nb,5,,k2,2\nc,5,,k3,3\n"
     data = bgcl.load(write(tmp_path / "g", "a,b\na,b\nb,c\n", nodes))
     assert data.attributes == ["x"]
-    for text in ("'same' is left out: it is constant", "'none' is left out: it has no", "'key' is left out: every value"):
+    for text in (
+        "'same' is left out: it is constant",
+        "'none' is left out: it has no",
+        "'key' is left out: every value",
+    ):
         assert text in caplog.text
 
 

@@ -10,6 +10,7 @@ import bgcl.cli.data as data
 import bgcl.cli.inspect as inspection
 import bgcl.cli.predictions as predictions
 import bgcl.cli.reproduce as reproduce
+import bgcl.cli.report as report
 import bgcl.cli.training as training
 from bgcl import __version__
 from bgcl.errors import BGCLError, InterruptedRunError
@@ -74,4 +75,5 @@ app.command()(predictions.evaluate)
 app.command()(predictions.predict)
 app.command()(predictions.rank)
 app.command()(reproduce.reproduce)
+app.command()(report.report)
 app.add_typer(data.app, name="data")

@@ -18,7 +18,7 @@ def demo(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Train on the bundled Cora, classify its nodes, and save pictures of what was learned."""
+    """Train on the bundled Cora, classify its nodes, and write a page and pictures of what was learned."""
     from bgcl.cli.demo import run_demo
 
     run_demo(out, seed=seed, quiet=quiet, json=json, **({} if epochs is None else {"epochs": epochs}))
@@ -27,8 +27,12 @@ def demo(
 def train(
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help=graphs.GRAPH)],
     out: Annotated[Path, typer.Option(help="Folder to keep the run in.")] = Path("run"),
-    preset: Annotated[str | None, typer.Option(
-        help="Settings to start from; by itself the data set's own, or 'auto', by size, for a graph of your own.")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Settings to start from; by itself the data set's own, or 'auto', by size, for a graph of your own."
+        ),
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Number of epochs.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of every random number.")] = None,
     drop: Annotated[

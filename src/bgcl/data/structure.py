@@ -43,7 +43,10 @@ def structure(edge_index: Array, lookup: Lookup) -> Array:
 def hashes(ids: Any) -> Array:
     """64 bits for each id, the same on every machine: a polynomial of a text's bytes, or the number, then mixed."""
     if pa.types.is_string(ids.type):
-        length, offsets, data = len(ids), *(np.frombuffer(ids.buffers()[i], d) for i, d in ((1, np.int32), (2, np.uint8)))
+        length, offsets, data = (
+            len(ids),
+            *(np.frombuffer(ids.buffers()[i], d) for i, d in ((1, np.int32), (2, np.uint8))),
+        )
         offsets = offsets[ids.offset : ids.offset + length + 1].astype(np.int64)
         spread = np.arange(offsets[-1] - offsets[0]) - np.repeat(offsets[:-1] - offsets[0], np.diff(offsets))
         longest = int(np.diff(offsets).max())
