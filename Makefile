@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1  /p' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.runtime ## train on Cora, evaluate, save pictures in run/
+demo: $(VENV)/.runtime ## train on Cora, evaluate, write run/report.html and pictures
 	$(BIN)/bgcl demo
 
 test: $(VENV)/.dev ## run all tests; those of larger data sets need BGCL_DATA
@@ -41,7 +41,7 @@ $(VENV)/bin/python:
 
 # The constraints pin every version; above all torch, whose newest builds bring gigabytes of GPU libraries.
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q -c constraints.txt -e .
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[report]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python

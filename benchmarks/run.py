@@ -9,6 +9,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -189,6 +190,31 @@ def bench_evaluate() -> tuple[float, float, float]:
     return figures[0], figures[1], figures[0] / figures[1]
 
 
+def bench_tables() -> tuple[float, float, float]:
+    """A million edges and 100,000 nodes with 14 columns from Parquet: a graph, against reading alone and SciPy's CSR."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from scipy.sparse import csr_matrix
+
+    nodes, edges, random = 100_000, 1_000_000, np.random.default_rng(0)
+    columns = {"id": random.permutation(nodes)}
+    columns |= {f"x{i}": random.normal(size=nodes) for i in range(12)}
+    columns |= {"kind": random.choice(["a", "b", "c", "d"], nodes), "label": random.choice(["p", "q", "r"], nodes)}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source, target = random.integers(nodes, size=(2, edges))
+        pq.write_table(pa.table({"source": source, "target": target}), folder / "edges.parquet")
+        pq.write_table(pa.table(columns), folder / "nodes.parquet")
+
+        def reading() -> None:
+            pairs, _ = pq.read_table(folder / "edges.parquet"), pq.read_table(folder / "nodes.parquet")
+            ends = pairs["source"].to_numpy(), pairs["target"].to_numpy()
+            csr_matrix((np.ones(edges), ends), shape=(nodes, nodes))
+
+        return ratio(lambda: bgcl.load(folder), reading, turns=11)
+
+
 def bench_help() -> tuple[float, float, float]:
     def run(*arguments: str) -> Callable[[], object]:
         return lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
@@ -218,6 +244,7 @@ BENCHES = {
     "propagation": ("propagation, forward and backward", "forward CSR product", "s", bench_propagation, 4.0),
     "draws": ("500 draws of Cora's embeddings", "500 passes of PyG's encoder", "s", bench_draws, 0.8),
     "evaluate": ("evaluate, 50 splits, 100 draws", "GRACE's evaluation", "s", bench_evaluate, 0.25),
+    "tables": ("a graph from Parquet, 1M edges, 100k nodes", "pyarrow reads, SciPy's CSR", "s", bench_tables, 1.5),
     "help": ("bgcl --help", "import torch", "s", bench_help, 0.5),
     "memory": ("peak of a step on coauthor-physics", "dense loss's matrices", "GiB", bench_memory, None),
 }

@@ -117,7 +117,8 @@ def test_demo_shows_how_far_to_trust_and_saves_pictures(bgcl):
     found = json.loads(out)
     assert code == 0
     assert 0.2 < found["scores"]["accuracy"]["mean"] < 1
-    assert found.keys() == {"scores", "drop_rates", "most_certain", "least_certain", "pictures"}
+    assert found.keys() == {"scores", "drop_rates", "most_certain", "least_certain", "pictures", "report"}
+    assert Path(found["report"]).read_text().startswith("<!doctype html>")
     assert len(found["pictures"]) == 6
     assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in found["pictures"])
 
@@ -194,7 +195,8 @@ def test_a_data_set_brings_its_preset_however_it_is_spelt(bgcl, name):
 
     assert _preset(name, None) == "cora"
     assert _preset("amazon_photo", None) == "amazon-photo"
-    assert _preset("some.npz", None) is None
+    assert _preset("some.npz", None) == "auto"
+    assert _preset("pubmed", None) is None
 
 
 def test_a_run_that_is_overwritten_stays_until_the_first_epoch_of_the_new_one(bgcl, tmp_path, monkeypatch):
@@ -403,3 +405,19 @@ def test_an_interrupted_training_keeps_its_epochs_and_says_how_to_go_on(tmp_path
     again = [*command[:-2], "--resume", "--epochs", str(kept + 2), "--quiet", "--json"]
     done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment)
     assert json.loads(done.stdout)["epoch"] == kept + 2
+
+
+def test_report_writes_one_page_beside_the_run_or_where_it_is_told(bgcl, blobs):
+    bgcl("train", blobs, "--out", "r", *FAST)
+    code, out, _ = bgcl("report", "r", "--samples", "12", "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "file": str(Path("r/report.html")), "nodes": 120, "bytes": Path("r/report.html").stat().st_size
+    }  # fmt: skip
+    code, out, _ = bgcl("report", "r", "--samples", "12", "--out", "page.html", "--quiet")
+    assert code == 0
+    assert "120 nodes" in out
+    assert Path("page.html").read_bytes() == Path("r/report.html").read_bytes()
+    code, _, err = bgcl("report", "r", "--out", "page.txt")
+    assert code == 2
+    assert "must end in .html" in err

@@ -1,6 +1,5 @@
 """Tables read back as they were written, by other readers; a table that fails leaves nothing behind."""
 
-import builtins
 import csv
 import json
 from pathlib import Path
@@ -73,20 +72,6 @@ def test_another_ending_is_refused_before_any_work(tmp_path, name):
         with pytest.raises(BGCLError, match=r"must end in .csv, .parquet or .json"):
             call(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_without_pyarrow_the_error_says_what_to_install(tmp_path, monkeypatch):
-    found = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.split(".")[0] == "pyarrow":
-            raise ImportError(name)
-        return found(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(BGCLError, match=r"install bgcl\[parquet\], or write .csv instead"):
-        check_ending(tmp_path / "t.parquet")
-    check_ending(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])

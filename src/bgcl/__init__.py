@@ -12,10 +12,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from bgcl.acquisition import acquire, rank
-    from bgcl.data import check_graph, load
+    from bgcl.data import check_graph, graph_from, load
     from bgcl.embeddings import Moments, astd
     from bgcl.estimator import BGCL
     from bgcl.evaluation import evaluate, evaluate_model, summary
+    from bgcl.inspection import inspect
     from bgcl.masks import Mask
     from bgcl.measures import uncertainty
     from bgcl.mixture import MixtureClassifier
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bgcl.node_draws import NodeDraws
     from bgcl.prediction import predict_nodes
     from bgcl.protocols import splits
+    from bgcl.reporting.page import report
     from bgcl.representation import noise_experiment
     from bgcl.sentences import parse_mask
     from bgcl.settings import Settings, presets
@@ -41,12 +43,15 @@ _HOME = {
     "check_graph": "data",
     "evaluate": "evaluation",
     "evaluate_model": "evaluation",
+    "graph_from": "data",
+    "inspect": "inspection",
     "load": "data",
     "noise_experiment": "representation",
     "parse_mask": "sentences",
     "predict_nodes": "prediction",
     "presets": "settings",
     "rank": "acquisition",
+    "report": "reporting.page",
     "splits": "protocols",
     "summary": "evaluation",
     "uncertainty": "measures",
@@ -54,8 +59,8 @@ _HOME = {
 
 __all__ = [
     "BGCL", "BGCLError", "Mask", "MixtureClassifier", "MixtureRegressor", "Moments", "NodeDraws", "Settings",
-    "__version__", "acquire", "astd", "check_graph", "evaluate", "evaluate_model", "load", "noise_experiment",
-    "parse_mask", "predict_nodes", "presets", "rank", "splits", "summary", "uncertainty",
+    "__version__", "acquire", "astd", "check_graph", "evaluate", "evaluate_model", "graph_from", "inspect", "load",
+    "noise_experiment", "parse_mask", "predict_nodes", "presets", "rank", "report", "splits", "summary", "uncertainty",
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from bgcl import runs
+from bgcl import automatic, runs
 from bgcl.batching import Batches
 from bgcl.data import check_graph
 from bgcl.disagreement import contrastive_log_likelihood, disagreement
@@ -18,7 +18,7 @@ from bgcl.embeddings import Moments, draws, moments
 from bgcl.errors import BGCLError
 from bgcl.graph import Graph, prepare
 from bgcl.network import Network
-from bgcl.settings import Settings, make_settings
+from bgcl.settings import AUTO, Settings, make_settings
 from bgcl.training import Record, Training, rate_summary
 
 
@@ -32,6 +32,7 @@ class BGCL:
     """Bayesian graph contrastive learning: a distribution over embeddings for each node, learned without labels.
 
     Settings are keyword arguments, a preset's values are their defaults; `bgcl.Settings` lists them with their ranges.
+    The preset "auto" picks them by the size of the graph that is fitted.
 
     >>> import bgcl
     >>> data = bgcl.load("cora")
@@ -66,13 +67,14 @@ class BGCL:
         `progress` shows a live line, or is called with the record of each epoch.
         """
         data = check_graph(data)
+        self.settings = self.settings_for(data)
         facts = runs.GraphFacts.of(data, getattr(data, "name", None) or "")
         graph = self._prepare(data)
         network = Network(facts.attributes, self.settings).to(self.settings.device)
         training = Training(
             network, Batches(graph, self.settings.batches, self.settings.clusters_per_batch), self.settings
         )
-        self.network_, self.graph_ = network, facts
+        self.network_, self.graph_, self.recipe_ = network, facts, getattr(data, "recipe", None)
         self.history_: list[dict[str, Any]] = []
         folder = None if out is None else Path(out)
         if resume:
@@ -81,11 +83,18 @@ class BGCL:
             self._train(training, folder, report)
         return self
 
+    def settings_for(self, data: Data) -> Settings:
+        """The settings that a graph is trained with: what was given, then what its size and its reader suggest."""
+        picked = automatic.scaling(data) | (automatic.pick(data) if self.preset == AUTO else {})
+        return make_settings(self.preset, **picked | self._given)
+
     def _train(self, training: Training, folder: Path | None, report: Reporter) -> None:
         for record in training.run():
             if folder is not None:
                 if record.epoch == 1:
-                    runs.begin(folder, self.settings, self.graph_)  # not before: a run that was there stays till now
+                    runs.begin(
+                        folder, self.settings, self.graph_, self.recipe_
+                    )  # not before: a run that was there stays till now
                 # First the history, then the tensors: what follows the last whole epoch is cut off on reading.
                 runs.append_history(folder, record.to_dict())
                 runs.write_tensors(folder, training.network.state_dict(), training.state())
@@ -173,6 +182,7 @@ class BGCL:
         """Write the model to a folder: safetensors and TOML."""
         network = self._fitted()
         runs.write_about(Path(folder), self.settings, self.graph_)
+        runs.write_recipe(Path(folder), self.recipe_)
         runs.write_history(Path(folder), self.history_)
         runs.write_tensors(Path(folder), network.state_dict())
 
@@ -182,7 +192,7 @@ class BGCL:
         _check_device(device)
         saved = runs.read(folder)
         model = cls(**saved.settings.model_dump() | {"device": device})
-        model.graph_, model.history_ = saved.graph, saved.history
+        model.graph_, model.history_, model.recipe_ = saved.graph, saved.history, saved.recipe
         model.network_ = Network(saved.graph.attributes, model.settings)
         model._load_network(model.network_, saved, Path(folder))
         model.network_.to(device)

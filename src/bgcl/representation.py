@@ -48,11 +48,11 @@ def noise_experiment(
     random = np.random.default_rng(seed)
     chosen = np.sort(random.choice(data.num_nodes, nodes, replace=False))
     noise = deviation * random.standard_normal((nodes, data.x.shape[1]))
-    model = BGCL(preset, **settings | {"seed": seed})
-    scaled = model.settings.model_dump() | {"normalise_rows": False}
+    settled = BGCL(preset, **settings | {"seed": seed}).settings_for(data)
+    scaled = settled.model_dump() | {"normalise_rows": False}
     fit = train or (lambda graph: BGCL(**scaled).fit(graph, progress=False))
     clean_x = data.x.to_dense().float()
-    clean_x = unit_rows(clean_x, model.settings.row_norm) if model.settings.normalise_rows else clean_x
+    clean_x = unit_rows(clean_x, settled.row_norm) if settled.normalise_rows else clean_x
     noisy_x = clean_x.clone()
     noisy_x[torch.as_tensor(chosen)] = torch.as_tensor(noise, dtype=torch.float32)
     found = []

@@ -1,4 +1,5 @@
-"""A run's folder: `model.toml` says what it is, `model.safetensors` holds the tensors, `history.jsonl` what happened.
+"""A run's folder: `model.toml` says what it is, `model.safetensors` holds the tensors, `history.jsonl` what happened,
+and `graph.json` how its graph was read, if it was read from tables.
 
 The tensors of the network and of the training under way are one file, so that they cannot disagree after a crash.
 """
@@ -20,12 +21,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from bgcl import __version__
+from bgcl.data.recipe import Recipe
 from bgcl.errors import BGCLError
 from bgcl.files import whole, write_text
 from bgcl.settings import Settings, make_settings
 
 FORMAT = 1
-ABOUT, TENSORS, HISTORY = "model.toml", "model.safetensors", "history.jsonl"
+ABOUT, TENSORS, HISTORY, RECIPE = "model.toml", "model.safetensors", "history.jsonl", "graph.json"
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Saved:
     network: dict[str, Tensor]
     training: dict[str, Tensor]  # empty if only the model was saved
     history: list[dict[str, Any]]
+    recipe: Recipe | None  # how the graph was read, if from tables
 
 
 def is_run(folder: str | os.PathLike[str]) -> bool:
@@ -68,11 +71,12 @@ def is_run(folder: str | os.PathLike[str]) -> bool:
     return all((Path(folder) / name).is_file() for name in (ABOUT, TENSORS))
 
 
-def begin(folder: Path, settings: Settings, graph: GraphFacts) -> None:
+def begin(folder: Path, settings: Settings, graph: GraphFacts, recipe: Recipe | None = None) -> None:
     """Make room for a new run, in the place of one that may be there."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / TENSORS).unlink(missing_ok=True)  # first: tensors must never stand beside the settings of another run
     write_about(folder, settings, graph)
+    write_recipe(folder, recipe)
     write_history(folder, [])
 
 
@@ -86,6 +90,14 @@ def write_about(folder: Path, settings: Settings, graph: GraphFacts) -> None:
         "settings": settings.model_dump(mode="json", exclude_none=True),
     }
     write_text(folder / ABOUT, tomli_w.dumps(about))
+
+
+def write_recipe(folder: Path, recipe: Recipe | None) -> None:
+    """`graph.json`, or none for a graph that was not read from tables."""
+    if recipe is None:
+        (folder / RECIPE).unlink(missing_ok=True)
+    else:
+        write_text(folder / RECIPE, recipe.to_json())
 
 
 def write_tensors(folder: Path, network: dict[str, Tensor], training: dict[str, Tensor] | None = None) -> None:
@@ -126,7 +138,16 @@ def read(folder: str | os.PathLike[str]) -> Saved:
     history = _read_history(folder / HISTORY)
     if "epoch" in parts["training"]:
         history = history[: int(parts["training"]["epoch"])]
-    return Saved(settings, graph, parts["network"], parts["training"], history)
+    return Saved(settings, graph, parts["network"], parts["training"], history, _read_recipe(folder / RECIPE))
+
+
+def _read_recipe(path: Path) -> Recipe | None:
+    if not path.is_file():
+        return None
+    try:
+        return Recipe.from_json(path.read_text("utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise BGCLError(f"{path} is damaged ({error}). Train again, or restore the file.") from error
 
 
 def _read_about(path: Path) -> tuple[Settings, GraphFacts]:

@@ -16,6 +16,9 @@ Width = Annotated[int, Field(ge=1, le=65536)]
 Positive = Annotated[float, Field(gt=0, le=1e6)]
 
 
+AUTO = "auto"  # the preset that is picked for a graph when it is at hand, see `bgcl.automatic`
+
+
 class Settings(BaseModel):
     """What a model is and how it is trained. The defaults are this library's; `presets.toml` has the paper's values."""
 
@@ -115,9 +118,9 @@ def presets() -> dict[str, dict[str, Any]]:
 def make_settings(preset: str | None = None, **given: Any) -> Settings:
     """A preset's settings, or the defaults, with what is `given` in their place; errors name setting and range."""
     values: dict[str, Any] = {}
-    if preset is not None:
+    if preset is not None and preset != AUTO:
         if preset not in presets():
-            raise BGCLError(f"Unknown preset '{preset}'. {nearest(preset, presets())}")
+            raise BGCLError(f"Unknown preset '{preset}'. {nearest(preset, [*presets(), AUTO])}")
         values |= presets()[preset]
     try:
         return Settings(**values | given)

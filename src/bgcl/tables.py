@@ -17,8 +17,6 @@ def check_ending(path: Path) -> None:
     """Refuse a file whose ending says no format, before any work is done for it."""
     if path.suffix not in ENDINGS:
         raise BGCLError(f"Cannot write {path}: the file must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
-    if path.suffix == ".parquet":
-        _pyarrow()
 
 
 def write_table(path: Path, columns: dict[str, Any]) -> None:
@@ -26,8 +24,11 @@ def write_table(path: Path, columns: dict[str, Any]) -> None:
     check_ending(path)
     with whole(path) as part:
         if path.suffix == ".parquet":
-            arrow, parquet = _pyarrow()
-            parquet.write_table(arrow.table({name: np.asarray(column) for name, column in columns.items()}), part)
+            import pyarrow
+            import pyarrow.parquet
+
+            table = pyarrow.table({name: np.asarray(column) for name, column in columns.items()})
+            pyarrow.parquet.write_table(table, part)
             return
         rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
         with part.open("w", newline="", encoding="utf-8") as file:
@@ -37,10 +38,7 @@ def write_table(path: Path, columns: dict[str, Any]) -> None:
                 csv.writer(file).writerows([list(columns), *rows])
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise BGCLError("Parquet needs pyarrow: install bgcl[parquet], or write .csv instead.") from None
-    return pyarrow, pyarrow.parquet
+def storable(ids: Any) -> Any:
+    """Ids as an array that a .npz holds without pickling."""
+    array = np.asarray(ids)
+    return array.astype(str) if array.dtype == object else array

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 import bgcl.cli.data as data
+import bgcl.cli.inspect as inspection
 import bgcl.cli.predictions as predictions
 import bgcl.cli.reproduce as reproduce
+import bgcl.cli.report as report
 import bgcl.cli.training as training
 from bgcl import __version__
 from bgcl.errors import BGCLError, InterruptedRunError
@@ -66,10 +68,12 @@ def _options(
 
 
 app.command()(training.demo)
+app.command()(inspection.inspect)
 app.command()(training.train)
 app.command()(predictions.embed)
 app.command()(predictions.evaluate)
 app.command()(predictions.predict)
 app.command()(predictions.rank)
 app.command()(reproduce.reproduce)
+app.command()(report.report)
 app.add_typer(data.app, name="data")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bgcl.cli.graphs import graph_of
 from bgcl.errors import BGCLError, InterruptedRunError
 
 if TYPE_CHECKING:
@@ -18,32 +19,40 @@ if TYPE_CHECKING:
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results alone, no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, as 'bgcl train' makes it.")]
-GraphOf = Annotated[str | None, typer.Option("--graph", help="The graph, if not the one that the run names.")]
+GraphOf = Annotated[str | None, typer.Option("--graph", help="Where the graph is, if not where the run says.")]
+AnyGraph = Annotated[
+    str | None, typer.Option("--graph", help="Another graph, such as one with new nodes; by itself that of the run.")
+]
 Samples = Annotated[int, typer.Option(help="Number of draws from the posterior.")]
 DrawSeed = Annotated[int | None, typer.Option("--seed", help="Of the draws; by itself the run's.")]
-GRAPH = "A data set's name (see 'bgcl data list') or a .npz file."
+NodesOf = Annotated[str | None, typer.Option("--nodes", help="Table of the nodes of --graph, if that is a file.")]
 
 
-def load_graph(graph: str, quiet: bool) -> "Data":
-    """A graph by name or file, which remembers what it was called."""
-    from bgcl.data import load
-
-    data = load(graph, quiet=quiet)
-    if "name" not in data:
-        data.name = str(Path(graph).resolve())
-    return data
-
-
-def open_run(run: Path, graph: str | None, quiet: bool) -> tuple["BGCL", "Data"]:
-    """A run's model and its graph. A graph that is named again must be the one that the run was trained on."""
+def open_run(run: Path, graph: str | None, quiet: bool, nodes: str | None = None) -> tuple["BGCL", "Data"]:
+    """A run's model and the graph that it was trained on, which is named again only if it has moved."""
     from bgcl.estimator import BGCL
 
     model = BGCL.load(run)
-    if not (graph or model.graph_.name):
-        raise BGCLError(f"{run} does not say which graph it was trained on. Name it with --graph.")
-    data = load_graph(graph or model.graph_.name, quiet)
-    model.check_trained_on(data)
+    data = graph_of(model, run, graph, nodes, quiet)
+    try:
+        model.check_trained_on(data)
+    except BGCLError as error:
+        if graph is not None:
+            raise
+        raise BGCLError(
+            f"{str(error)[:-1]}: its files have changed. Embed or predict it as it is with --graph."
+        ) from None
     return model, data
+
+
+def open_run_on(run: Path, graph: str | None, nodes: str | None, quiet: bool) -> tuple["BGCL", "Data"]:
+    """A run's model and any graph that has the same attributes: the one of training, or one with new nodes."""
+    if graph is None:
+        return open_run(run, graph, quiet, nodes)
+    from bgcl.estimator import BGCL
+
+    model = BGCL.load(run)
+    return model, graph_of(model, run, graph, nodes, quiet)
 
 
 def print_table(rows: list[dict[str, Any]]) -> None:

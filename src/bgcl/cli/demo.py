@@ -12,13 +12,14 @@ from bgcl.estimator import BGCL
 from bgcl.evaluation import Array, SplitResult, evaluate_model, summary
 from bgcl.measures import RECOMMENDED
 from bgcl.pictures import posterior_figure, save, training_figure
+from bgcl.reporting.page import report
 from bgcl.uncertainty_pictures import save_evaluation
 
 SPLITS = 10
 
 
 def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) -> None:
-    """Train, evaluate, print tables, and save pictures in the run's folder."""
+    """Train, evaluate, print tables, and save pictures and the report in the run's folder."""
     data = load("cora")
     show = not (quiet or json)
     console = Console(quiet=not show)
@@ -30,6 +31,8 @@ def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) 
     save(training_figure(model.history_), out / "training.png")
     save(posterior_figure(model.history_), out / "drop_rates.png")
     pictures = [out / "training.png", out / "drop_rates.png", *save_evaluation(results, out)]
+    console.print("Drawing the map of the papers for the report.")
+    page = report(model, data, out / "report.html", progress=show)
     first = results[0]
     order = np.argsort(getattr(first.uncertainty, RECOMMENDED))
     scores = summary([results])
@@ -39,6 +42,7 @@ def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) 
         "most_certain": _rows(first, order[:3]),
         "least_certain": _rows(first, order[-3:][::-1]),
         "pictures": [str(path) for path in pictures],
+        "report": str(page),
     }
     if json:
         print_json(found)
@@ -49,6 +53,7 @@ def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) 
     print("\nWhat each view learned to drop:")
     print_rates(model)
     print(f"\nPictures: {', '.join(str(path) for path in pictures)}")
+    print(f"A page to look at: {page}")
 
 
 def _rows(result: SplitResult, which: Array) -> list[dict[str, Any]]:

@@ -1,23 +1,32 @@
 """`bgcl embed`, `evaluate`, `predict` and `rank`: what a trained model says of its nodes, and how sure it is."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bgcl.cli.common import (
+    AnyGraph,
     DrawSeed,
     GraphOf,
     Json,
+    NodesOf,
     Quiet,
     RunFolder,
     Samples,
     open_run,
+    open_run_on,
     print_json,
     print_table,
     versions,
 )
+from bgcl.cli.graphs import graph_of
 from bgcl.errors import BGCLError, nearest
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from bgcl.estimator import BGCL
 
 MEASURES_HELP = (
     "least-confidence, entropy, mutual-information, expected-entropy, margin, variation-ratio; "
@@ -33,7 +42,8 @@ def embed(
     draws: Annotated[bool, typer.Option(help="Whether a .npz has every draw, or mean and deviation alone.")] = True,
     hard: Annotated[bool, typer.Option("--hard", help="Bernoulli masks instead of relaxed ones.")] = False,
     seed: DrawSeed = None,
-    graph: GraphOf = None,
+    graph: AnyGraph = None,
+    nodes: NodesOf = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -46,9 +56,9 @@ def embed(
 
     from bgcl.embeddings import RunningMoments
     from bgcl.files import whole
-    from bgcl.tables import write_table
+    from bgcl.tables import storable, write_table
 
-    model, data = open_run(run, graph, quiet)
+    model, data = open_run_on(run, graph, nodes, quiet)
     if samples < 2:
         raise BGCLError(f"A deviation needs 2 samples or more. Got {samples} instead.")
     running = RunningMoments()
@@ -60,13 +70,15 @@ def embed(
             drawn.append(draw.cpu().numpy())
     found = running.moments()
     parts = {"mean": found.mean, "deviation": found.deviation, "astd": found.astd}
-    arrays: dict[str, Any] = {name: tensor.cpu().numpy() for name, tensor in parts.items()}
+    arrays: dict[str, Any] = {"ids": storable(data.ids)} if "ids" in data else {}
+    arrays |= {name: tensor.cpu().numpy() for name, tensor in parts.items()}
     if out.suffix == ".npz":
         arrays |= {"fixed": model.embed(data).numpy()} | ({"draws": np.stack(drawn)} if keep else {})
         with whole(out) as part:
             np.savez(part, **arrays)
     else:
-        columns = {"node": np.arange(len(arrays["astd"])), "astd": arrays["astd"]}
+        columns = {"id": data.ids} if "ids" in data else {}
+        columns |= {"node": np.arange(len(arrays["astd"])), "astd": arrays["astd"]}
         for name in ("mean", "deviation"):
             columns |= {f"{name}_{i}": column for i, column in enumerate(arrays[name].T)}
         write_table(out, columns)
@@ -168,17 +180,21 @@ def predict(
     out: Annotated[Path, typer.Option(help=TABLE)],
     samples: Samples = 100,
     seed: DrawSeed = None,
-    graph: GraphOf = None,
+    graph: AnyGraph = None,
+    nodes: NodesOf = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Class, probability and uncertainty of every node, each by a head that has not seen the node's own label."""
+    """Class, probability and uncertainty of every node, each by a head that has not seen the node's own label.
+
+    For another graph, with new nodes, heads learn from its labels or, if it has none, from those at training.
+    """
     from bgcl.prediction import predict_nodes
     from bgcl.tables import check_ending, write_table
 
     check_ending(out)
-    model, data = open_run(run, graph, quiet)
-    prediction = predict_nodes(model, data, samples=samples, seed=seed)
+    model, data = open_run_on(run, graph, nodes, quiet)
+    prediction = predict_nodes(model, data, samples=samples, seed=seed, labels_from=_teacher(model, data, run, graph))
     columns = prediction.columns()
     write_table(out, columns)
     labelled = prediction.label >= 0
@@ -195,6 +211,13 @@ def predict(
         )
 
 
+def _teacher(model: "BGCL", data: "Data", run: Path, graph: str | None) -> "Data | None":
+    """The graph whose labels are learned from, if it is not `data`: that of training, for one without labels."""
+    if graph is None or (data.y is not None and bool((data.y >= 0).any())):
+        return None
+    return graph_of(model, run, None, None, quiet=True)
+
+
 def rank(
     run: RunFolder,
     by: Annotated[str, typer.Option(help=MEASURES_HELP)] = "least-confidence",
@@ -204,7 +227,8 @@ def rank(
     out: Annotated[Path | None, typer.Option(help=TABLE)] = None,
     samples: Samples = 100,
     seed: DrawSeed = None,
-    graph: GraphOf = None,
+    graph: AnyGraph = None,
+    nodes: NodesOf = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -224,8 +248,8 @@ def rank(
         raise BGCLError(f"Unknown measure '{by}'. {nearest(measure, (*MEASURES, *label_free))}")
     if out is not None:
         check_ending(out)
-    model, data = open_run(run, graph, quiet)
-    if measure in MEASURES:
+    model, data = open_run_on(run, graph, nodes, quiet)
+    if measure in MEASURES and graph is None:
         labels_of(data)
     among = None
     if unlabelled:
@@ -240,13 +264,15 @@ def rank(
     elif measure == "astd":
         columns = {"astd": model.moments(data, samples, seed=seed).astd.cpu().numpy()}
     else:
-        columns = predict_nodes(model, data, samples=samples, seed=seed).columns()
+        teacher = _teacher(model, data, run, graph)
+        columns = predict_nodes(model, data, samples=samples, seed=seed, labels_from=teacher).columns()
     values = np.asarray(columns[measure])
     chosen = acquire(values, model.embed(data).numpy(), top, among=among) if diverse else order_of(values, among)
-    nodes = chosen[:top]
-    table = {"rank": np.arange(1, top + 1), "node": nodes}
+    best = chosen[:top]
+    table = {"id": np.asarray(data.ids)[best]} if "ids" in data else {}
+    table |= {"rank": np.arange(1, top + 1), "node": best}
     shown = [name for name in ("label", "predicted", "probability") if name in columns]
-    table |= {name: np.asarray(columns[name])[nodes] for name in [*shown, measure]}
+    table |= {name: np.asarray(columns[name])[best] for name in [*shown, measure]}
     rows = [dict(zip(table, row, strict=True)) for row in zip(*(c.tolist() for c in table.values()), strict=True)]
     if out is not None:
         write_table(out, table)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bgcl.data.catalogue import DATASETS, Dataset, find
+    from bgcl.data.own import graph_from
     from bgcl.data.pyg import check_graph, read_npz
     from bgcl.data.store import Place, Verified, get, load, locate, verify
 
@@ -19,6 +20,7 @@ __all__ = [
     "check_graph",
     "find",
     "get",
+    "graph_from",
     "load",
     "locate",
     "read_npz",
@@ -27,6 +29,7 @@ __all__ = [
 
 _MODULES = {
     "catalogue": ("DATASETS", "Dataset", "find"),
+    "own": ("graph_from",),
     "pyg": ("check_graph", "read_npz"),
     "store": ("Place", "Verified", "get", "load", "locate", "verify"),
 }

@@ -71,6 +71,26 @@ def both_directions(edges: Array, nodes: int) -> Array:
     return np.stack([keys // nodes, keys % nodes])
 
 
+def undirected(source: Array, target: Array, nodes: int) -> Array:
+    """Pairs of node numbers, as `clean_edges` and `both_directions` would make them: in one sort, by shifts."""
+    loops = source == target
+    if loops.any():
+        source, target = source[~loops], target[~loops]
+    bits, count = max(nodes - 1, 1).bit_length(), len(source)
+    keys = np.empty(2 * count, dtype=np.int64)
+    for half, first, second in ((keys[:count], source, target), (keys[count:], target, source)):
+        np.left_shift(first, bits, out=half)
+        half |= second
+    keys.sort()
+    fresh = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+    keys = keys[fresh]
+    pairs = np.empty((2, len(keys)), dtype=np.int64)
+    np.right_shift(keys, bits, out=pairs[0])
+    np.bitwise_and(keys, (1 << bits) - 1, out=pairs[1])
+    return pairs
+
+
 def digest(graph: Graph) -> str:
     """SHA-256 of the content: the same graph has the same digest whatever file it came from."""
     attributes = graph.attributes

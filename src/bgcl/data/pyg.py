@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -13,18 +14,13 @@ from bgcl.data.clean import Graph, both_directions, clean_edges
 from bgcl.errors import BGCLError
 from bgcl.quietly import quietly
 
+KEPT = ("name", "ids", "classes", "attributes", "recipe")  # what a graph is told to remember beside its tensors
 SPARSE_BELOW = 0.2  # a dense product takes less time beyond that share of entries that are not zero
 
 
 def to_data(graph: Graph, name: str | None = None) -> Data:
     """`x` (N, F) float32, `edge_index` (2, 2E) in both directions sorted by (row, column), `y` (N,), the masks."""
-    attributes = graph.attributes
-    x = _csr(
-        torch.from_numpy(attributes.indptr.astype(np.int64)),
-        torch.from_numpy(attributes.indices.astype(np.int64)),
-        torch.from_numpy(attributes.data),
-        attributes.shape,
-    )
+    x = csr_tensor(graph.attributes)
     data = Data(x=_fitting_layout(x), edge_index=torch.from_numpy(both_directions(graph.edges, graph.nodes)))
     if graph.labels is not None:
         data.y = torch.from_numpy(graph.labels)
@@ -43,7 +39,8 @@ def read_npz(path: str | os.PathLike[str]) -> Data:
 def check_graph(data: Data) -> Data:
     """Check a user's graph and return a clean copy: undirected, no self-loops, no duplicates, on the same device.
 
-    `y`, what ends in `_mask`, and `name` are kept. Edge weights and other fields are not: no method here uses them.
+    `y`, what ends in `_mask`, `name`, and what the reader of a graph adds (`ids`, `classes`, `attributes`, `recipe`) are
+    kept. Edge weights and other fields are not: no method here uses them.
     """
     if not isinstance(data, Data):
         raise BGCLError(f"The graph must be a torch_geometric.data.Data. Got {type(data).__name__} instead.")
@@ -61,8 +58,11 @@ def check_graph(data: Data) -> Data:
     for field in data.keys():  # noqa: SIM118 - a Data iterates over pairs
         if field == "y" or field.endswith("_mask"):
             out[field] = _one_row_a_node(field, data[field], nodes)
-    if "name" in data:
-        out.name = data.name
+    if "ids" in data and len(data.ids) != nodes:
+        raise BGCLError(f"data.ids has {len(data.ids)} ids, but there are {nodes} nodes. Give each node one.")
+    for field in KEPT:
+        if field in data:
+            out[field] = data[field]
     return out.to(data.x.device)
 
 
@@ -101,5 +101,8 @@ def _fitting_layout(x: Tensor) -> Tensor:
     return x.to_dense() if is_sparse else x
 
 
-def _csr(starts: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    return quietly(torch.sparse_csr_tensor, starts, columns, values, size=shape, check_invariants=False)
+def csr_tensor(matrix: csr_matrix) -> Tensor:
+    """A SciPy matrix as a torch tensor, `(N, F)`."""
+    starts, columns = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
+    values = torch.from_numpy(matrix.data)
+    return quietly(torch.sparse_csr_tensor, starts, columns, values, size=matrix.shape, check_invariants=False)

@@ -5,7 +5,7 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bgcl.data import npz, planetoid, wikics
 from bgcl.data.catalogue import DATASETS, Dataset, canonical_name, find
@@ -15,6 +15,9 @@ from bgcl.files import write_text
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+
+TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".graphml")
 
 
 class Place(enum.StrEnum):
@@ -37,18 +40,46 @@ class Verified:
     note: str  # what the digest was compared with
 
 
-def load(name_or_path: str | os.PathLike[str], *, quiet: bool = False) -> "Data":
-    """A clean graph by a data set's name, downloaded if it is not here, or from a `.npz` of one's own."""
+def load(
+    name_or_path: str | os.PathLike[str], nodes: str | os.PathLike[str] | None = None, *, quiet: bool = False,
+    **options: Any,
+) -> "Data":  # fmt: skip
+    """A clean graph by a data set's name, downloaded if it is not here, or from files of one's own.
+
+    Those are a `.npz`, a `.graphml`, a folder with `edges.csv` and `nodes.csv` (or `.tsv`, `.parquet`, `.csv.gz`), or a file
+    of edges and, as `nodes`, one of nodes. Options for tables, where a name is that of a column and what is left out is
+    guessed: `id`, `source`, `target`, `label`, `ignore`, `categorical`, `text` (each of the last three one or several),
+    `words` (at most so many), `skip_unknown` (edges to nodes that are not there). What looks wrong goes to the log.
+    """
     from bgcl.data.pyg import read_npz, to_data
 
     text = os.fspath(name_or_path)
+    if is_tables(text):
+        from bgcl.data.own import make_options, read_files, told
+
+        return told(read_files(text, nodes, make_options(**options)))
+    if nodes is not None or options:
+        extra = "--nodes" if nodes is not None else next(iter(options))
+        raise BGCLError(f"{text} is no table: {extra} cannot be given with it.")
     if text.endswith(".npz"):
         return read_npz(text)
-    if canonical_name(text) not in DATASETS and (os.sep in text or Path(text).exists()):
-        raise BGCLError(f"{text} is neither the name of a data set nor a .npz file.")
     dataset = find(text)
     path = get(text, quiet=quiet)
     return to_data(_read_checked(dataset, path)[0], name=dataset.name)
+
+
+def is_tables(text: str) -> bool:
+    """Whether a graph's name is that of tables or GraphML: neither a data set nor a `.npz`."""
+    if text.endswith(".npz") or canonical_name(text) in DATASETS:
+        return False
+    return os.sep in text or text.lower().endswith(TABLES) or _exists(text)
+
+
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except OSError:  # a name too long for the system
+        return False
 
 
 def locate(name: str) -> tuple[Place, Path | None]:

@@ -1,0 +1,237 @@
+"""Tables of nodes and of edges as Arrow tables: from CSV (also .tsv, and either as .gz), Parquet, or memory.
+
+Every error names the file and, where there is one, the row and the column. Rows are counted as the file's reader sees
+them: in a CSV the header is row 1, in Parquet the first row is 1, in a frame it is 0.
+"""
+
+import csv
+import gzip
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from bgcl.errors import BGCLError, nearest
+from bgcl.memory import check_fits, in_words
+
+ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # in a CSV; an id is missing if it is empty
+_GROWTH = {".parquet": 2, ".csv": 3, ".gz": 10}  # bytes of memory while reading, for a byte of the file
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns that were read, and how to speak of a row of them."""
+
+    name: str
+    columns: Any  # pyarrow.Table
+    first: int  # the number of the first row
+    as_written: bool  # whether ids and texts are as a CSV has them, so that their type is not known
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # columns that were converted
+
+    @property
+    def rows(self) -> int:
+        return int(self.columns.num_rows)
+
+    def at(self, row: int | None, column: str) -> str:
+        """The beginning of an error's line."""
+        return f"{self.name}, " + ("" if row is None else f"row {self.first + row}, ") + f"column '{column}'"
+
+
+class Source(Protocol):
+    """Where a table comes from. `names` are its columns, known before it is read."""
+
+    name: str
+    names: list[str]
+
+    def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
+        """These columns. Of a CSV, `ids` and `texts` come as they are written: `007` is not `7`."""
+        ...
+
+
+def has_known_ending(path: str | Path) -> bool:
+    return str(path).lower().endswith(ENDINGS)
+
+
+def open_table(path: Path) -> Source:
+    """A file by its ending; its names are read at once."""
+    if not path.exists():
+        raise BGCLError(f"There is no file {path}.")
+    if not has_known_ending(path):
+        raise BGCLError(f"Cannot read {path}: a table must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
+    if not path.is_file():
+        raise BGCLError(f"{path} is not a file.")
+    if path.stat().st_size == 0:
+        raise BGCLError(f"{path} is empty. Give it a header and a row for each node or edge.")
+    return ParquetFile(path) if path.suffix.lower() == ".parquet" else CsvFile(path)
+
+
+def check_column(source: Source, name: str) -> None:
+    """Refuse a column that is not there, with the nearest names."""
+    if name not in source.names:
+        raise BGCLError(f"{source.name} has no column '{name}'. {nearest(name, source.names)}")
+
+
+class ParquetFile:
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, str(path)
+        try:
+            schema = pyarrow.parquet.read_schema(path)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
+        self.names = _unique(path, list(schema.names))
+        kinds = (pa.string(), pa.large_string())
+        self._texts = [field.name for field in schema if field.type in kinds]
+
+    def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
+        size = self.path.stat().st_size
+        _check_memory(self.path, size, _GROWTH[".parquet"])
+        try:
+            coded = [name for name in self._texts if name in columns and name not in ids]  # as Parquet has them mostly
+            table = pyarrow.parquet.read_table(self.path, columns=list(columns), read_dictionary=coded)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(self.path, error) from error
+        return _with_rows(Table(self.name, table, 1, False))
+
+
+class CsvFile:
+    """Text in columns. The delimiter is a tab in a .tsv, else the one of comma, semicolon and tab that the first row
+    has most of. A first row of numbers alone is no header: columns are then called `column 1`, `column 2`, ...
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, str(path)
+        first = self._first_row()
+        self.delimiter = "\t" if ".tsv" in path.name.lower() else max(",;\t", key=first.count)
+        cells = next(csv.reader(io.StringIO(first, newline=""), delimiter=self.delimiter), [])
+        self.has_header = not (cells and all(_is_number(cell) for cell in cells))
+        self.names = [f"column {i + 1}" for i in range(len(cells))]
+        if self.has_header:
+            self.names = _unique(path, [cell.strip() for cell in cells])
+
+    def _first_row(self) -> str:
+        try:
+            with (gzip.open if self.path.suffix == ".gz" else open)(self.path, "rb") as file:
+                raw = file.readline()
+                while raw and not raw.strip():
+                    raw = file.readline()
+        except (OSError, EOFError) as error:
+            raise _unreadable(self.path, error) from error
+        if not raw.strip():
+            raise BGCLError(f"{self.path} is empty. Give it a header and a row for each node or edge.")
+        try:
+            return raw.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise self._broken_encoding() from None
+
+    def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
+        _check_memory(self.path, self.path.stat().st_size, _GROWTH[".gz" if self.path.suffix == ".gz" else ".csv"])
+        table = self._read(columns, [*ids, *texts], MISSING)
+        if any(table[name].null_count for name in ids):  # `NA` may be an id, Namibia's for one
+            again = self._read(ids, ids, ("",))
+            for name in ids:
+                table = table.set_column(table.column_names.index(name), name, again[name])
+        for field in table.schema:
+            if pa.types.is_binary(field.type):  # what Arrow makes of text that is not UTF-8
+                raise self._broken_encoding()
+        return _with_rows(Table(self.name, table, 2 if self.has_header else 1, True))
+
+    def _read(self, columns: Sequence[str], exact: Sequence[str], missing: Sequence[str], threads: bool = True) -> Any:
+        try:
+            return pyarrow.csv.read_csv(
+                self.path,
+                # The names are given again, stripped of blanks, and the header is skipped.
+                read_options=pyarrow.csv.ReadOptions(
+                    use_threads=threads, column_names=self.names, skip_rows_after_names=int(self.has_header)
+                ),
+                parse_options=pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    include_columns=list(columns), column_types=dict.fromkeys(exact, pa.string()),
+                    null_values=list(missing), strings_can_be_null=True,
+                ),
+            )  # fmt: skip
+        except pa.ArrowInvalid as error:
+            if "UTF8" in str(error):
+                raise self._broken_encoding() from None
+            if threads:
+                return self._read(columns, exact, missing, threads=False)  # which counts the rows
+            raise self._bad_row(str(error)) from error
+        except (pa.ArrowException, OSError, EOFError) as error:
+            raise _unreadable(self.path, error) from error
+
+    def _bad_row(self, text: str) -> BGCLError:
+        reason = " ".join(text.removeprefix("CSV parse error: ").split())
+        row, colon, rest = reason.partition(": ")
+        if row.startswith("Row #") and colon:
+            return BGCLError(
+                f"{self.path}, row {row.removeprefix('Row #')}: {rest[:1].lower()}{rest[1:120]}. "
+                f"Correct the row; a value that holds the delimiter '{self.delimiter}' must be quoted."
+            )
+        return BGCLError(f"{self.path} cannot be read as a table ({reason[:160]}).")
+
+    def _broken_encoding(self) -> BGCLError:
+        """Names the row and the column of the first byte that is not UTF-8."""
+        with (gzip.open if self.path.suffix == ".gz" else open)(self.path, "rb") as file:
+            head = file.read(2)
+            if head in (b"\xff\xfe", b"\xfe\xff"):
+                return BGCLError(f"{self.path} is UTF-16 text. Save it as UTF-8.")
+            file.seek(0)
+            for number, line in enumerate(file, start=1):
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    column = line[: error.start].count(getattr(self, "delimiter", ",").encode())
+                    names = getattr(self, "names", [])
+                    where = f", column '{names[column]}'" if column < len(names) else ""
+                    return BGCLError(
+                        f"{self.path}, row {number}{where}: the byte 0x{line[error.start]:02x} is not UTF-8. "
+                        "Save the file as UTF-8, or convert it: iconv -f latin1 -t utf-8."
+                    )
+        return BGCLError(f"{self.path} is not UTF-8 text. Save it as UTF-8.")
+
+
+class Frame:
+    """A table that is in memory already."""
+
+    def __init__(self, name: str, table: Any) -> None:
+        self.name, self.table = name, table
+        self.names = _unique(name, list(table.column_names))
+
+    def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
+        return _with_rows(Table(self.name, self.table.select(list(columns)), 0, False))
+
+
+def _check_memory(path: Path, size: int, growth: int) -> None:
+    what = f"{path} is {in_words(size)} large and"
+    check_fits(size * growth, what, "Leave out columns with --ignore, or write the file as Parquet without them.")
+
+
+def _with_rows(table: Table) -> Table:
+    if table.rows == 0:
+        raise BGCLError(f"{table.name} has columns but no rows. Give it a row for each node or edge.")
+    return table
+
+
+def _unique(name: object, names: list[str]) -> list[str]:
+    for column in names:
+        if names.count(column) > 1:
+            raise BGCLError(f"{name} has two columns called '{column}'. Rename one of them.")
+    return names
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _unreadable(path: Path, error: BaseException) -> BGCLError:
+    reason = " ".join(str(error).split())[:160] or type(error).__name__
+    return BGCLError(f"{path} cannot be read ({reason}). Is it damaged, or of another format than its ending says?")

@@ -1,0 +1,149 @@
+"""As a new user has it: two CSV files, string ids, half of the labels missing, a category."""
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+
+import bgcl
+from bgcl.cli import main
+
+FAST = ["--epochs", "30", "--set", "widths=[16, 8]", "--set", "lr_weights=0.01", "--quiet"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bgcl", *arguments])
+        handler = signal.getsignal(signal.SIGTERM)
+        try:
+            with pytest.raises(SystemExit) as exit_:
+                main()
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+        out, err = capsys.readouterr()
+        return exit_.value.code, out, err
+
+    return run
+
+
+def shop(folder: Path, people: int = 80, first: int = 0, labels: bool = True) -> Path:
+    """People in two groups, which their town, their spending and their friends all hint at."""
+    folder.mkdir(exist_ok=True)
+    random = np.random.default_rng(first)
+    group = np.arange(people) % 2
+    nodes = pandas.DataFrame({
+        "customer": [f"c-{i:03d}" for i in range(people)],
+        "town": np.where(random.random(people) < 0.8, np.array(["Ulm", "Rome"])[group], "Oslo"),
+        "spent": group + random.normal(0, 0.5, people),
+        "segment": np.where(random.random(people) < 0.5, None, np.array(["loyal", "new"])[group]),
+    })  # fmt: skip
+    source = np.repeat(np.arange(people), 3)
+    target = (source + 2 * random.integers(1, people // 2, 3 * people)) % people
+    edges = pandas.DataFrame({"from": nodes.customer[source].to_numpy(), "to": nodes.customer[target].to_numpy()})
+    (nodes if labels else nodes.drop(columns="segment")).to_csv(folder / "nodes.csv", index=False)
+    edges.to_csv(folder / "edges.csv", index=False)
+    return folder
+
+
+def test_from_two_files_to_predictions_that_join_on_the_ids(run, tmp_path):
+    shop(tmp_path / "shop")
+    code, out, _ = run("inspect", "shop", "--label", "segment", "--json")
+    found = json.loads(out)
+    assert (code, found["nodes"], set(found["classes"])) == (0, 80, {"loyal", "new"})
+    assert found["columns"] == {"town": "3 categories", "spent": "number"}
+    assert run("inspect", "shop/edges.csv", "--nodes", "shop/nodes.csv")[0] == 0
+    assert run("train", "shop", "--label", "segment", "--out", "r", *FAST)[0] == 0
+    assert run("predict", "r", "--out", "p.csv", "--samples", "16")[0] == 0
+    nodes, table = pandas.read_csv("shop/nodes.csv"), pandas.read_csv("p.csv")
+    assert list(table)[0] == "id"
+    joined = nodes.merge(table, left_on="customer", right_on="id", validate="one_to_one")
+    assert len(joined) == 80
+    assert (joined.segment.fillna("-") == joined.label.fillna("-")).all()
+    truth = np.array(["loyal", "new"])[np.arange(80) % 2]
+    assert (joined.predicted == truth).mean() > 0.8
+    np.testing.assert_allclose(joined.p_loyal + joined.p_new, 1, atol=1e-6)
+    for ending in ("csv", "parquet", "json"):
+        assert run("embed", "r", "--out", f"e.{ending}", "--samples", "4")[0] == 0
+        read = {"csv": pandas.read_csv, "parquet": pandas.read_parquet, "json": pandas.read_json}[ending]
+        assert read(f"e.{ending}")["id"].tolist() == nodes.customer.tolist()
+    run("embed", "r", "--out", "e.npz", "--samples", "4")
+    assert np.load("e.npz")["ids"].tolist() == nodes.customer.tolist()
+    ranked = json.loads(run("rank", "r", "--unlabelled", "--top", "3", "--samples", "16", "--json")[1])
+    assert all(nodes.set_index("customer").segment.isna()[row["id"]] for row in ranked)
+    assert run("train", "shop", "--out", "r", "--resume", "--epochs", "31", "--quiet")[0] == 0
+
+
+@pytest.mark.parametrize("labels", [True, False])
+def test_new_nodes_are_predicted_without_training_again(run, tmp_path, labels):
+    shop(tmp_path / "shop")
+    run("train", "shop", "--label", "segment", "--out", "r", *FAST)
+    shop(tmp_path / "grown", people=100, labels=labels)
+    code, _, err = run("predict", "r", "--graph", "grown", "--out", "p.csv", "--samples", "16")
+    assert code == 0, err
+    table = pandas.read_csv("p.csv")
+    assert table["id"].tolist() == [f"c-{i:03d}" for i in range(100)]
+    truth = np.array(["loyal", "new"])[np.arange(100) % 2]
+    assert (table.predicted == truth)[80:].mean() > 0.7
+    assert run("embed", "r", "--graph", "grown", "--out", "e.csv", "--samples", "4")[0] == 0
+
+
+def test_new_nodes_lose_little_against_training_with_all(tmp_path):
+    """The target of the project, on a small graph: a tenth of the nodes are held out with their edges."""
+    data = bgcl.load(shop(tmp_path / "all", people=200), label="segment")
+    truth, held = np.arange(200) % 2, np.arange(180, 200)
+    kept = data.edge_index[:, (data.edge_index < 180).all(0)]
+    part = data.clone()
+    part.x, part.y, part.edge_index, part.ids = data.x.to_dense()[:180], data.y[:180], kept, data.ids[:180]
+    right = []
+    for graph in (part, data):
+        model = bgcl.BGCL(widths=(16, 8), epochs=30, lr_weights=0.01, seed=0).fit(graph, progress=False)
+        draws = model.sample(data, 16)
+        train = np.flatnonzero(np.asarray(data.y) >= 0)
+        train = train[train < 180]
+        head = bgcl.MixtureClassifier().fit(draws[:6, train], truth[train])
+        right.append(float((head.predict(draws[6:, held]) == truth[held]).mean()))
+    assert right[0] >= right[1] - 0.1
+    assert right[0] > 0.7
+
+
+BAD = {
+    "a missing column": (
+        ["inspect", "shop", "--label", "segmnt"],
+        "nodes.csv has no column 'segmnt'. Did you mean segment?",
+    ),
+    "no such folder": (["train", "nowhere/"], "There is no file nowhere"),
+    "another ending": (["train", "shop/edges.xlsx"], "There is no file"),
+    "options of a data set": (["inspect", "cora", "--label", "x"], "cora is no table"),
+    "nodes with a folder": (["train", "shop", "--nodes", "shop/nodes.csv"], "leave out --nodes"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_clear_line(run, tmp_path, name):
+    shop(tmp_path / "shop")
+    arguments, message = BAD[name]
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert err.startswith("bgcl: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_a_graph_that_moved_or_changed_is_told(run, tmp_path):
+    folder = shop(tmp_path / "shop")
+    run("train", "shop", "--label", "segment", "--out", "r", *FAST)
+    folder.rename(tmp_path / "moved")
+    code, _, err = run("embed", "r", "--out", "e.csv", "--samples", "2")
+    assert (code, "is no longer at" in err) == (2, True)
+    assert run("embed", "r", "--out", "e.csv", "--samples", "2", "--graph", "moved")[0] == 0
+    shop(tmp_path / "shop", people=82)
+    code, _, err = run("embed", "r", "--out", "e.csv", "--samples", "2")
+    assert code == 2
+    assert "its files have changed" in err
