@@ -90,7 +90,9 @@ class BGCL:
         for record in training.run():
             if folder is not None:
                 if record.epoch == 1:
-                    runs.begin(folder, self.settings, self.graph_, self.recipe_)  # not before: a run that was there stays till now
+                    runs.begin(
+                        folder, self.settings, self.graph_, self.recipe_
+                    )  # not before: a run that was there stays till now
                 # First the history, then the tensors: what follows the last whole epoch is cut off on reading.
                 runs.append_history(folder, record.to_dict())
                 runs.write_tensors(folder, training.network.state_dict(), training.state())

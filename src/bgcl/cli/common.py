@@ -39,7 +39,9 @@ def open_run(run: Path, graph: str | None, quiet: bool, nodes: str | None = None
     except BGCLError as error:
         if graph is not None:
             raise
-        raise BGCLError(f"{str(error)[:-1]}: its files have changed. Embed or predict it as it is with --graph.") from None
+        raise BGCLError(
+            f"{str(error)[:-1]}: its files have changed. Embed or predict it as it is with --graph."
+        ) from None
     return model, data
 
 

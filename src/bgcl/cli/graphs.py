@@ -35,7 +35,9 @@ Target = Annotated[str | None, _column("--target", "Where it ends.")]
 Ignore = Annotated[list[str] | None, _column("--ignore", "Not an attribute; may be given again, or with commas.")]
 Categorical = Annotated[list[str] | None, _column("--categorical", "Categories, though numbers, say.")]
 Text = Annotated[list[str] | None, _column("--text", "Text, to be read as words.")]
-WordLimit = Annotated[int, typer.Option("--words", help="Keep at most so many words of a text.", rich_help_panel=_PANEL)]
+WordLimit = Annotated[
+    int, typer.Option("--words", help="Keep at most so many words of a text.", rich_help_panel=_PANEL)
+]
 SkipUnknown = Annotated[
     bool,
     typer.Option("--skip-unknown", help="Leave out edges to nodes that are not there.", rich_help_panel=_PANEL),

@@ -27,8 +27,12 @@ def demo(
 def train(
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help=graphs.GRAPH)],
     out: Annotated[Path, typer.Option(help="Folder to keep the run in.")] = Path("run"),
-    preset: Annotated[str | None, typer.Option(
-        help="Settings to start from; by itself the data set's own, or 'auto', by size, for a graph of your own.")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Settings to start from; by itself the data set's own, or 'auto', by size, for a graph of your own."
+        ),
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Number of epochs.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of every random number.")] = None,
     drop: Annotated[
@@ -91,8 +95,8 @@ def train(
 
 
 def _preset(graph: str, preset: str | None) -> str | None:
-    """What was asked for; or the preset of a data set that has its own, however its name is spelt; or for a graph of the
-    user's own, the one that is picked by its size.
+    """What was asked for; or the preset of a data set that has its own, however its name is spelt; or for a user's own
+    graph, the one that is picked by its size.
     """
     from bgcl.data.catalogue import DATASETS, canonical_name
     from bgcl.settings import AUTO, presets

@@ -1,9 +1,10 @@
 """Attributes for a graph that has none: where a node is among the others, and how many neighbours it has.
 
 Each node draws 64 signs, the bits of a hash of its id, and each node's attributes are the means of the signs of its
-neighbours over one, two and three steps (as FastRP does, Chen et al., 2019), each scaled to unit length, and summed. Nodes with
-many neighbours in common have much the same means. Then its degree, as one of 16 classes of doubling size. Since the
-signs are those of the ids, the attributes of a node that is added later fit those of the nodes that were there.
+neighbours over one, two and three steps (as FastRP does, Chen et al., 2019), each scaled to unit length, and summed.
+Nodes with many neighbours in common have much the same means. Then its degree, as one of 16 classes of doubling size.
+Since the signs are those of the ids, the attributes of a node that is added later fit those of the nodes that were
+there.
 """
 
 from typing import Any
@@ -43,7 +44,10 @@ def structure(edge_index: Array, lookup: Lookup) -> Array:
 def hashes(ids: Any) -> Array:
     """64 bits for each id, the same on every machine: a polynomial of a text's bytes, or the number, then mixed."""
     if pa.types.is_string(ids.type):
-        length, offsets, data = len(ids), *(np.frombuffer(ids.buffers()[i], d) for i, d in ((1, np.int32), (2, np.uint8)))
+        length, offsets, data = (
+            len(ids),
+            *(np.frombuffer(ids.buffers()[i], d) for i, d in ((1, np.int32), (2, np.uint8))),
+        )
         offsets = offsets[ids.offset : ids.offset + length + 1].astype(np.int64)
         spread = np.arange(offsets[-1] - offsets[0]) - np.repeat(offsets[:-1] - offsets[0], np.diff(offsets))
         longest = int(np.diff(offsets).max())
