@@ -116,7 +116,7 @@ def test_new_nodes_lose_little_against_training_with_all(tmp_path):
 BAD = {
     "a missing column": (
         ["inspect", "shop", "--label", "segmnt"],
-        "nodes.csv has no column 'segmnt'. Did you mean segment?",
+        "nodes.csv has no column 'segmnt'. Did you mean segment",
     ),
     "no such folder": (["train", "nowhere/"], "There is no file nowhere"),
     "another ending": (["train", "shop/edges.xlsx"], "There is no file"),
