@@ -191,7 +191,7 @@ def bench_evaluate() -> tuple[float, float, float]:
 
 
 def bench_tables() -> tuple[float, float, float]:
-    """A million edges and 100,000 nodes with 14 columns from Parquet: a graph, against reading alone and SciPy's CSR."""
+    """A million edges and 100,000 nodes from Parquet: a graph, against reading alone and SciPy's CSR."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -62,7 +62,7 @@ def test_from_two_files_to_predictions_that_join_on_the_ids(run, tmp_path):
     assert run("train", "shop", "--label", "segment", "--out", "r", *FAST)[0] == 0
     assert run("predict", "r", "--out", "p.csv", "--samples", "16")[0] == 0
     nodes, table = pandas.read_csv("shop/nodes.csv"), pandas.read_csv("p.csv")
-    assert list(table)[0] == "id"
+    assert next(iter(table)) == "id"
     joined = nodes.merge(table, left_on="customer", right_on="id", validate="one_to_one")
     assert len(joined) == 80
     assert (joined.segment.fillna("-") == joined.label.fillna("-")).all()
@@ -116,7 +116,7 @@ def test_new_nodes_lose_little_against_training_with_all(tmp_path):
 BAD = {
     "a missing column": (
         ["inspect", "shop", "--label", "segmnt"],
-        "nodes.csv has no column 'segmnt'. Did you mean segment?",
+        "nodes.csv has no column 'segmnt'. Did you mean segment",
     ),
     "no such folder": (["train", "nowhere/"], "There is no file nowhere"),
     "another ending": (["train", "shop/edges.xlsx"], "There is no file"),

@@ -4,7 +4,7 @@
 - batches: clusters of at most 4,000 nodes, so that a step takes a second or less and well under a GiB;
 - epochs: 600 steps in all, but 10 epochs at least, so that every node is seen ten times;
 - blocks: 8, or 2 where they would make masks of more than 8 million entries, or have fewer than 8 attributes each;
-- features are dropped column by column, or with fewer than 16 attributes entry by entry: so few columns cannot be spared.
+- features are dropped column by column, or entry by entry with fewer than 16 attributes, which cannot be spared.
 
 Attributes that `bgcl.load` made from columns are scaled already, so that rows are not scaled again, with any preset.
 """

@@ -83,7 +83,7 @@ def test_names_may_have_underscores_and_capitals(bare_machine: Path):
 
 
 def test_a_path_that_is_no_graph_file_is_one_clear_line(tmp_path: Path):
-    with pytest.raises(BGCLError, match="neither the name of a data set nor a"):
+    with pytest.raises(BGCLError, match="has no file of edges"):
         load(tmp_path)
     with pytest.raises(BGCLError, match=r"There is no file .*mine\.npz"):
         load(tmp_path / "mine.npz")

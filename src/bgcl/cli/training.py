@@ -95,8 +95,8 @@ def train(
 
 
 def _preset(graph: str, preset: str | None) -> str | None:
-    """What was asked for; or the preset of a data set that has its own, however its name is spelt; or for a graph of the
-    user's own, the one that is picked by its size.
+    """What was asked for; or the preset of a data set that has its own, however its name is spelt; or for a user's own
+    graph, the one that is picked by its size.
     """
     from bgcl.data.catalogue import DATASETS, canonical_name
     from bgcl.settings import AUTO, presets

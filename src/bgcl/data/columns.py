@@ -1,8 +1,8 @@
 """Columns of a table as attributes of nodes: numbers, true and false, categories, words.
 
 What was learned from the nodes at training (means, categories, words) is kept, so that other nodes are read alike.
-Each column weighs about the same: a number has unit variance, a category is one 1, the words of a text have unit length.
-So rows must not be scaled again, which would make the other attributes of a node depend on any one of them.
+Each column weighs about the same: a number has unit variance, a category is one 1, a text's words have unit length. So
+rows must not be scaled again, which would make the other attributes of a node depend on any one of them.
 """
 
 from dataclasses import dataclass, field

@@ -39,7 +39,7 @@ def read_npz(path: str | os.PathLike[str]) -> Data:
 def check_graph(data: Data) -> Data:
     """Check a user's graph and return a clean copy: undirected, no self-loops, no duplicates, on the same device.
 
-    `y`, what ends in `_mask`, `name`, and what the reader of a graph adds (`ids`, `classes`, `attributes`, `recipe`) are
+    `y`, what ends in `_mask`, `name`, and what a graph's reader adds (`ids`, `classes`, `attributes`, `recipe`) are
     kept. Edge weights and other fields are not: no method here uses them.
     """
     if not isinstance(data, Data):

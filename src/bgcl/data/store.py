@@ -46,10 +46,11 @@ def load(
 ) -> "Data":  # fmt: skip
     """A clean graph by a data set's name, downloaded if it is not here, or from files of one's own.
 
-    Those are a `.npz`, a `.graphml`, a folder with `edges.csv` and `nodes.csv` (or `.tsv`, `.parquet`, `.csv.gz`), or a file
-    of edges and, as `nodes`, one of nodes. Options for tables, where a name is that of a column and what is left out is
-    guessed: `id`, `source`, `target`, `label`, `ignore`, `categorical`, `text` (each of the last three one or several),
-    `words` (at most so many), `skip_unknown` (edges to nodes that are not there). What looks wrong goes to the log.
+    Those are a `.npz`, a `.graphml`, a folder with `edges.csv` and `nodes.csv` (or `.tsv`, `.parquet`, `.csv.gz`), or a
+    file of edges and, as `nodes`, one of nodes. Options for tables, where a name is that of a column and what is left
+    out is guessed: `id`, `source`, `target`, `label`, `ignore`, `categorical`, `text` (each of the last three one or
+    several), `words` (at most so many), `skip_unknown` (edges to nodes that are not there). What looks wrong goes to
+    the log.
     """
     from bgcl.data.pyg import read_npz, to_data
 

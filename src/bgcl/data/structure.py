@@ -1,9 +1,10 @@
 """Attributes for a graph that has none: where a node is among the others, and how many neighbours it has.
 
 Each node draws 64 signs, the bits of a hash of its id, and each node's attributes are the means of the signs of its
-neighbours over one, two and three steps (as FastRP does, Chen et al., 2019), each scaled to unit length, and summed. Nodes with
-many neighbours in common have much the same means. Then its degree, as one of 16 classes of doubling size. Since the
-signs are those of the ids, the attributes of a node that is added later fit those of the nodes that were there.
+neighbours over one, two and three steps (as FastRP does, Chen et al., 2019), each scaled to unit length, and summed.
+Nodes with many neighbours in common have much the same means. Then its degree, as one of 16 classes of doubling size.
+Since the signs are those of the ids, the attributes of a node that is added later fit those of the nodes that were
+there.
 """
 
 from typing import Any

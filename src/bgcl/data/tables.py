@@ -136,8 +136,8 @@ class CsvFile:
             again = self._read(ids, ids, ("",))
             for name in ids:
                 table = table.set_column(table.column_names.index(name), name, again[name])
-        for field in table.schema:
-            if pa.types.is_binary(field.type):  # what Arrow makes of text that is not UTF-8
+        for kind in table.schema.types:
+            if pa.types.is_binary(kind):  # what Arrow makes of text that is not UTF-8
                 raise self._broken_encoding()
         return _with_rows(Table(self.name, table, 2 if self.has_header else 1, True))
 
