@@ -1,4 +1,4 @@
-"""What a report shows, made up: groups of nodes, draws that differ, probabilities that are right more often than not."""
+"""What a report shows, made up: groups of nodes, draws that differ, probabilities that are mostly right."""
 
 import numpy as np
 

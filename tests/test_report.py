@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from synthetic_report import make_contents, make_history
 from torch_geometric.data import Data
 
 import bgcl
@@ -22,6 +21,7 @@ from bgcl.reporting.contents import gather
 from bgcl.reporting.curves import kumaraswamy_density, kumaraswamy_quantile, rate_curves, thin
 from bgcl.reporting.node_map import make_map, nearest_nodes, place_draws
 from bgcl.reporting.page import FULL, payload, quantise, render, report
+from synthetic_report import make_contents, make_history
 
 NODES = 48
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_report import make_contents
 
 from bgcl.quality import pavpu
 from bgcl.reporting.page import render
+from synthetic_report import make_contents
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = os.environ.get("BGCL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -251,7 +251,8 @@ def test_everything_can_be_reached_by_tab_and_has_a_name(page):
             break
     wanted = ["theme", "colour", "search", "fade", "map", "zoom-in", "measure", "threshold", "filter", "download"]
     assert [name for name in seen if name in wanted] == wanted
-    nameless = page.evaluate("""() => [...document.querySelectorAll("button, select, input, canvas[tabindex], svg[role]")]
+    nameless = page.evaluate("""() => [
+        ...document.querySelectorAll("button, select, input, canvas[tabindex], svg[role]")]
         .filter(e => !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length)).map(e => e.id)""")
     assert nameless == []
 
@@ -261,9 +262,11 @@ LUMINANCE = """() => {
   const light = rgb => { const [r, g, b] = rgb.match(/[\\d.]+/g).map(Number);
     return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b); };
   const ground = e => { for (; e; e = e.parentElement) {
-    const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)|transparent/.test(c)) return c; } return "rgb(255,255,255)"; };
+    const c = getComputedStyle(e).backgroundColor;
+    if (!/, 0\\)|transparent/.test(c)) return c; } return "rgb(255,255,255)"; };
   const low = [];
-  for (const e of document.querySelectorAll("p, h1, h2, h3, dt, dd, label, button, select, td, th, span, output, svg text")) {
+  const texts = "p, h1, h2, h3, dt, dd, label, button, select, td, th, span, output, svg text";
+  for (const e of document.querySelectorAll(texts)) {
     if (!e.textContent.trim() || !e.getClientRects().length) continue;
     const style = getComputedStyle(e), a = light(e.closest("svg") ? style.fill : style.color), b = light(ground(e));
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

@@ -19,7 +19,7 @@ from bgcl.data.words import vocabulary, word_matrix
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
-Block = Array | csr_matrix
+Block = Any  # an array or a csr_matrix, (nodes, attributes)
 
 FEW = 64  # values that a column of categories may have without being asked
 MOST_CATEGORIES = 1000
@@ -53,7 +53,7 @@ class Column:
 
 
 def column_from_dict(values: dict[str, Any]) -> Column:
-    kind = Column.kinds[values["kind"]]
+    kind: Any = Column.kinds[values["kind"]]
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "kind"})
 
 

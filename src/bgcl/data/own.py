@@ -31,7 +31,9 @@ def read_files(
         "edges_file": str(Path(graph).resolve()),
         "nodes_file": "" if nodes is None else str(Path(nodes).resolve()),
     }
-    reading.recipe = reading.data.recipe = dataclasses.replace(reading.recipe, **files)
+    reading.recipe = reading.data.recipe = dataclasses.replace(
+        reading.recipe, edges_file=files["edges_file"], nodes_file=files["nodes_file"]
+    )
     reading.data.name = files["edges_file"]
     if nodes is None and Path(graph).is_file() and node_source is None:
         beside = _find(Path(graph).parent, "nodes")

@@ -6,7 +6,7 @@ one with nodes that were not there, without being told anew.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -186,7 +186,7 @@ def _ends(edges: Source, options: Options) -> tuple[str, str]:
     return source, target
 
 
-def _named(names: Iterable[str], wanted: Sequence[str]) -> Iterable[str]:
+def _named(names: Iterable[str], wanted: Sequence[str]) -> Iterator[str]:
     lower = {name.lower(): name for name in names}
     return iter([lower[name] for name in wanted if name in lower])
 
