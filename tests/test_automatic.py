@@ -9,24 +9,26 @@ from bgcl.automatic import describe, pick
 from bgcl.settings import Settings
 
 
-def graph_of(nodes: int, attributes: int, edges: int = 10) -> Data:
+def graph_of(nodes: int, attributes: int, edges: int = 10, full: int = 0) -> Data:
+    """A graph of which the first `full` attributes are not zero, in any node."""
     ends = torch.arange(edges) % (nodes - 1)
-    x = torch.sparse_csr_tensor(torch.zeros(nodes + 1, dtype=torch.long), torch.zeros(0, dtype=torch.long),
-                                torch.zeros(0), (nodes, attributes))  # fmt: skip
+    pointer, columns = torch.arange(nodes + 1) * full, torch.arange(full).repeat(nodes)
+    x = torch.sparse_csr_tensor(pointer, columns, torch.ones(nodes * full), (nodes, attributes))
     return Data(x=x, edge_index=torch.stack([ends, ends + 1]))
 
 
 @pytest.mark.parametrize(
-    ("nodes", "attributes", "widths", "batches", "epochs", "drop"),
+    ("graph", "widths", "batches", "epochs", "drop"),
     [
-        (500, 8, (128, 64), 1, 600, ("connections in 2 blocks", "entries")),
-        (2_708, 1_433, (256, 128), 1, 600, ("connections in 8 blocks", "features")),
-        (20_000, 64, (256, 128), 5, 120, ("connections in 8 blocks", "features")),
-        (400_000, 32, (256, 128), 100, 10, ("connections in 2 blocks", "features")),
+        (graph_of(500, 8, 1_000, full=8), (128, 64), 1, 300, ("edges",)),
+        (graph_of(2_708, 1_433, 10_556), (256, 128), 1, 300, ("connections shared", "features")),
+        (graph_of(20_000, 64, 60_000, full=6), (256, 128), 5, 60, ("connections shared", "features")),
+        (graph_of(20_000, 64, 59_999, full=7), (256, 128), 5, 60, ("edges",)),
+        (graph_of(400_000, 32, 4_000_000), (256, 128), 100, 10, ("connections shared", "features")),
     ],
 )
-def test_the_documented_rule(nodes, attributes, widths, batches, epochs, drop):
-    picked = pick(graph_of(nodes, attributes))
+def test_the_documented_rule(graph, widths, batches, epochs, drop):
+    picked = pick(graph)
     assert picked == {"widths": widths, "batches": batches, "epochs": epochs, "drop": drop}
     Settings(**picked)
 

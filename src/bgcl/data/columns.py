@@ -54,7 +54,8 @@ class Column:
 
 def column_from_dict(values: dict[str, Any]) -> Column:
     kind: Any = Column.kinds[values["kind"]]
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "kind"})
+    column: Column = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "kind"})
+    return column
 
 
 @dataclass(frozen=True)
