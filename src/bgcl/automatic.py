@@ -1,7 +1,7 @@
 """`preset="auto"`: settings from the size of a graph. What a step costs grows with the square of a batch's nodes.
 
 - widths: 128 and 64 up to 1,000 nodes, 256 and 128 above;
-- batches: unions of clusters, of at most 4,000 nodes in all, so that a step takes a second or less and well under a GiB;
+- batches: unions of clusters, of at most 4,000 nodes in all, so that a step takes about a second and well under a GiB;
 - epochs: 300 steps in all, but 10 epochs at least, so that every node is seen ten times;
 - dropped: connections, or only edges where a node has fewer than 3 on average, since it would lose all too often; and
   columns of the attributes where fewer than a tenth of their entries are not zero.
