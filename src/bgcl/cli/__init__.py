@@ -9,8 +9,8 @@ import typer
 import bgcl.cli.data as data
 import bgcl.cli.inspect as inspection
 import bgcl.cli.predictions as predictions
-import bgcl.cli.reproduce as reproduce
 import bgcl.cli.report as report
+import bgcl.cli.reproduce as reproduce
 import bgcl.cli.training as training
 from bgcl import __version__
 from bgcl.errors import BGCLError, InterruptedRunError
