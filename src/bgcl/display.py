@@ -20,13 +20,8 @@ def card(model: "BGCL") -> str:
     title, rows = "BGCL, not fitted", [("settings", html.escape(_settings(model)))]
     if hasattr(model, "network_"):
         title, graph = "BGCL, fitted", model.graph_
-        name = f"{graph.name}: " if graph.name else ""
-        rows.append(
-            (
-                "graph",
-                html.escape(f"{name}{graph.nodes:,} nodes, {graph.edges:,} edges, {graph.attributes:,} attributes"),
-            )
-        )
+        size = f"{graph.nodes:,} nodes, {graph.edges:,} edges, {graph.attributes:,} attributes"
+        rows.append(("graph", html.escape(f"{graph.name}: {size}" if graph.name else size)))
         if model.history_:
             last = model.history_[-1]
             rows.append(("training", f"{last['epoch']:,} epochs, last loss {last['loss']:.4f}"))
