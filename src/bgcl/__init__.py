@@ -72,8 +72,8 @@ __all__ = [
     "BGCL", "BGCLError", "Embedding", "Mask", "MixtureClassifier", "MixtureRegressor", "Moments", "NodeDraws",
     "Settings", "TensorBoard", "__version__", "acquire", "astd", "check_graph", "evaluate", "evaluate_model",
     "example_graph", "graph_from", "inspect", "load", "noise_experiment", "parse_mask", "plot_pavpu",
-    "plot_reliability", "plot_risk_coverage", "plot_uncertainty", "predict_nodes", "presets", "rank", "report", "splits", "summary",
-    "uncertainty",
+    "plot_reliability", "plot_risk_coverage", "plot_uncertainty", "predict_nodes", "presets", "rank",
+    "report", "splits", "summary", "uncertainty",
 ]  # fmt: skip
 
 
