@@ -11,7 +11,11 @@ Array = npt.NDArray[Any]
 
 
 def rank(uncertainty: Array, among: Array | None = None) -> Array:
-    """Node numbers from the most uncertain to the least, `among` those given; equals in the order of their numbers."""
+    """Node numbers from the most uncertain to the least, `among` those given; equals in the order of their numbers.
+
+    >>> rank(np.array([0.1, 0.9, 0.5])).tolist()
+    [1, 2, 0]
+    """
     nodes = _nodes(len(uncertainty), among)
     return np.asarray(nodes[np.argsort(-uncertainty[nodes], kind="stable")])
 
@@ -22,6 +26,10 @@ def acquire(uncertainty: Array, embeddings: Array, count: int, *, among: Array |
     Each next node has the greatest product of its uncertainty and its distance from the nearest one chosen so far,
     where distance is `1 - cosine` of the embeddings `(N, d)`. So of a group of nodes that are unsure for the same
     reason, one is taken.
+
+    >>> alike, another = [1.0, 0.0], [0.0, 1.0]
+    >>> acquire(np.array([0.9, 0.8, 0.5]), np.array([alike, alike, another]), 2).tolist()
+    [0, 2]
     """
     uncertainty, nodes = np.asarray(uncertainty, dtype=np.float64), _nodes(len(uncertainty), among)
     if not 1 <= count <= len(nodes):

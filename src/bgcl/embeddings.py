@@ -22,7 +22,15 @@ def draws(network: Network, graph: Graph, samples: int, generator: torch.Generat
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and standard deviation of each node's draws, both `(N, d)`."""
+    """Mean and standard deviation of each node's draws, both `(N, d)`.
+
+    >>> import bgcl
+    >>> data = bgcl.example_graph()
+    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
+    >>> found = model.moments(data, samples=10)
+    >>> found.mean.shape, found.astd.shape
+    (torch.Size([240, 8]), torch.Size([240]))
+    """
 
     mean: Tensor
     deviation: Tensor
@@ -61,5 +69,9 @@ def moments(stream: Iterable[Tensor]) -> Moments:
 
 
 def astd(sampled: Tensor) -> Tensor:
-    """ASTD of draws `(S, N, d)` that are at hand, `(N,)`; 0 for a single one."""
+    """ASTD of draws `(S, N, d)` that are at hand, `(N,)`; 0 for a single one.
+
+    >>> astd(torch.tensor([[[0.0, 3.0]], [[2.0, 3.0]]]))  # one node: deviations of sqrt(2) and 0
+    tensor([0.7071])
+    """
     return sampled.std(0, correction=min(1, len(sampled) - 1)).mean(-1)

@@ -5,7 +5,13 @@ from collections.abc import Iterable
 
 
 class BGCLError(ValueError):
-    """Bad input. The command line prints the text alone and exits with code 2."""
+    """Bad input. The command line prints the text alone and exits with code 2.
+
+    >>> import bgcl
+    >>> bgcl.BGCL(tua=0.5)
+    Traceback (most recent call last):
+    bgcl.errors.BGCLError: Unknown setting 'tua'. Did you mean tau?
+    """
 
 
 class InterruptedRunError(Exception):

@@ -1,10 +1,12 @@
 """`BGCL`: the method as one object, in the manner of scikit-learn."""
 
+import copy
+import logging
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, SupportsIndex
 
 import torch
 from torch import Tensor
@@ -20,6 +22,11 @@ from bgcl.graph import Graph, prepare
 from bgcl.network import Network
 from bgcl.settings import AUTO, Settings, make_settings
 from bgcl.training import Record, Training, rate_summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+log = logging.getLogger("bgcl")
 
 
 class Reporter(Protocol):
@@ -57,14 +64,32 @@ class BGCL:
     def __repr__(self) -> str:
         return f"BGCL({', '.join(f'{k}={v!r}' for k, v in self.get_params().items() if v is not None)})"
 
+    def _repr_html_(self) -> str:
+        from bgcl.display import card
+
+        return card(self)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise BGCLError(
+            "A BGCL is not pickled, since a pickle may run any code when it is read: keep it with model.save(folder), "
+            "and read it with BGCL.load(folder)."
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "BGCL":
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
     def fit(
         self, data: Data, y: object = None, *, out: str | os.PathLike[str] | None = None, resume: bool = False,
-        progress: bool | Reporter = True,
+        progress: bool | Reporter | Sequence[bool | Reporter] = True,
     ) -> "BGCL":  # fmt: skip
         """Train on a graph; `y` is ignored, as labels are not used.
 
         With `out` the run is kept in a folder after every epoch, and `resume` goes on from there, bit for bit.
-        `progress` shows a live line, or is called with the record of each epoch.
+        `progress` shows a live line, or is called with the record of each epoch, as a `bgcl.TensorBoard` is; a list has
+        several, such as `[True, board]`.
         """
         data = check_graph(data)
         self.settings = self.settings_for(data)
@@ -99,6 +124,7 @@ class BGCL:
                 runs.append_history(folder, record.to_dict())
                 runs.write_tensors(folder, training.network.state_dict(), training.state())
             self.history_.append(record.to_dict())
+            log.debug("epoch %d of %d: loss %.4f", record.epoch, self.settings.epochs, record.loss)
             report(record)
 
     def _restore(self, training: Training, folder: Path | None) -> None:
@@ -124,7 +150,11 @@ class BGCL:
         runs.write_about(folder, self.settings, self.graph_)
         runs.write_history(folder, self.history_)
 
-    def _reporter(self, progress: bool | Reporter, start: int) -> AbstractContextManager[Reporter]:
+    def _reporter(
+        self, progress: bool | Reporter | Sequence[bool | Reporter], start: int
+    ) -> AbstractContextManager[Reporter]:
+        if isinstance(progress, Sequence):
+            return self._reporters(progress, start)
         if callable(progress):
             return nullcontext(progress)
         if not progress:
@@ -132,6 +162,17 @@ class BGCL:
         from bgcl.progress import live
 
         return live(self.settings.epochs, start)
+
+    @contextmanager
+    def _reporters(self, several: Sequence[bool | Reporter], start: int) -> Iterator[Reporter]:
+        with ExitStack() as stack:
+            reporters = [stack.enter_context(self._reporter(one, start)) for one in several]
+
+            def report(record: Record) -> None:
+                for reporter in reporters:
+                    reporter(record)
+
+            yield report
 
     def sample(self, data: Data, samples: int = 100, *, hard: bool = False, seed: int | None = None) -> Tensor:
         """Draws of the embeddings from Q(H), `(samples, N, d)`, from both views' posteriors in turn.
@@ -177,6 +218,24 @@ class BGCL:
     def drop_rates_(self) -> dict[str, list[dict[str, Any]]]:
         """For each view, each mask with the mean and deviation of its drop rates and, where learned, `a` and `b`."""
         return rate_summary(self._fitted())
+
+    def plot_training(self) -> "Figure":
+        """The loss and the expected drop rates by epoch, as a matplotlib `Figure`."""
+        from bgcl.pictures import training_figure
+
+        return training_figure(self._history())
+
+    def plot_drop_rates(self) -> "Figure":
+        """The posterior of each learned drop rate in both views, as a matplotlib `Figure`."""
+        from bgcl.pictures import posterior_figure
+
+        return posterior_figure(self._history())
+
+    def _history(self) -> list[dict[str, Any]]:
+        self._fitted()
+        if not self.history_:
+            raise BGCLError("This BGCL was read without the history of its training: there is nothing to plot.")
+        return self.history_
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model to a folder: safetensors and TOML."""

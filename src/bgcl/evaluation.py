@@ -92,7 +92,16 @@ def evaluate(
     set_size: int = 1,
     head: Callable[[], MixtureClassifier] = MixtureClassifier,
 ) -> list[SplitResult]:
-    """A mixture head for each split, trained on the first draws and tested on the others; draws are `(N, d)` each."""
+    """A mixture head for each split, trained on the first draws and tested on the others; draws are `(N, d)` each.
+
+    >>> import bgcl
+    >>> data = bgcl.example_graph()
+    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
+    >>> chosen = bgcl.splits(data, "bgrl", count=2)
+    >>> results = bgcl.evaluate(model.draws(data, 8), data.y.numpy(), chosen, training_draws=4)
+    >>> len(results), 0 <= results[0].scores()["accuracy"] <= 1
+    (2, True)
+    """
     stream = (draw.cpu().numpy() if isinstance(draw, Tensor) else np.asarray(draw) for draw in draws)
     first = np.array(list(islice(stream, training_draws)))
     if not len(first):
@@ -114,7 +123,14 @@ def evaluate_model(
     training_draws: int = 20, set_size: int = 1, head: Callable[[], MixtureClassifier] = MixtureClassifier,
     seed: int | None = None, progress: bool = False,
 ) -> list[SplitResult]:  # fmt: skip
-    """Draw embeddings of a model and `evaluate` them on the splits of a protocol, which do not depend on the model."""
+    """Draw embeddings of a model and `evaluate` them on the splits of a protocol, which do not depend on the model.
+
+    >>> import bgcl
+    >>> data = bgcl.example_graph()
+    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
+    >>> len(bgcl.evaluate_model(model, data, "bgrl", count=2, samples=8, training_draws=4))
+    2
+    """
     if samples < training_draws + set_size:
         raise BGCLError(f"Of {samples} samples {training_draws} train the heads: too few are left to predict with.")
     chosen, labels = splits(data, protocol, count), labels_of(data)
@@ -167,6 +183,13 @@ def summary(runs: Sequence[Sequence[SplitResult]]) -> dict[str, dict[str, float]
     `runs` are the results of one training seed each. The spread over splits is the deviation within a run, averaged
     over the runs; that over seeds is the deviation of the runs' means. Either is NaN where there is but one. A split in
     which a score is not defined, such as the AUROC of errors where there is none, is left out.
+
+    >>> import bgcl
+    >>> data = bgcl.example_graph()
+    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
+    >>> results = bgcl.evaluate_model(model, data, "bgrl", count=2, samples=8, training_draws=4)
+    >>> sorted(bgcl.summary([results])["accuracy"])
+    ['mean', 'over_seeds', 'over_splits']
     """
     scores = [[result.scores() for result in run] for run in runs]
     table = {name: np.array([[split[name] for split in run] for run in scores]) for name in scores[0][0]}

@@ -46,7 +46,13 @@ class Inspection:
 
 
 def inspect(graph: Data | Reading) -> Inspection:
-    """Look at a graph; of one that was just read from tables, at its columns too."""
+    """Look at a graph; of one that was just read from tables, at its columns too.
+
+    >>> import bgcl
+    >>> found = bgcl.inspect(bgcl.load("cora"))
+    >>> found.nodes, found.edges
+    (2708, 5278)
+    """
     data = check_graph(graph.data if isinstance(graph, Reading) else graph)
     row, column = data.edge_index.cpu().numpy()
     nodes = int(data.num_nodes)

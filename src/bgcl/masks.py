@@ -55,6 +55,11 @@ class Mask:
 
     To add a mask of your own, give a subclass a `kind` (the first word of its sentence) and a `uniform`; and a
     `factor` if its keep values have to be spread over the connections.
+
+    >>> import bgcl
+    >>> mask = bgcl.parse_mask("features at 0.2/0.4")
+    >>> mask.rate, mask.layer, isinstance(mask, bgcl.Mask)
+    ((0.2, 0.4), 1, True)
     """
 
     kind: ClassVar[str]

@@ -20,6 +20,12 @@ class MixtureRegressor(RegressorMixin, MixtureHead):  # type: ignore[misc]
     """A mixture of normal distributions, `p(y) = 1/K sum_k Normal(h_k w + c, s^2)`, with `s` learned.
 
     Trained by maximising `sum_n log p(y_n) - |w|^2 / 2C` on targets scaled to unit variance.
+
+    >>> draws = np.random.default_rng(0).normal(size=(5, 40, 3))
+    >>> head = MixtureRegressor(C=1.0).fit(draws, np.arange(40))
+    >>> mean, deviation = head.predict(draws, return_std=True)
+    >>> mean.shape, bool((deviation > 0).all())
+    ((40,), True)
     """
 
     def fit(self, draws: object, y: object) -> Self:

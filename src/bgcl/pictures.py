@@ -1,6 +1,7 @@
 """Pictures of a training: its loss, and the posteriors of the drop rates as they were learned."""
 
 from contextlib import AbstractContextManager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,15 @@ _LOOK: Any = {
 }  # fmt: skip
 
 
+class Picture(Figure):
+    """A figure that a notebook shows by itself, whether or not pyplot has been imported."""
+
+    def _repr_png_(self) -> bytes:
+        stream = BytesIO()
+        self.savefig(stream, format="png", bbox_inches="tight")
+        return stream.getvalue()
+
+
 def look() -> AbstractContextManager[None]:
     """The one look of all pictures."""
     return mpl.rc_context(_LOOK)
@@ -38,7 +48,7 @@ def training_figure(history: list[dict[str, Any]]) -> Figure:
     """The loss, and the expected drop rate of each mask in both views with its deviation, by epoch."""
     masks = [mask["mask"] for mask in history[0]["rates"]["o"]]
     with look():
-        figure = Figure(figsize=(4.2 * (1 + len(masks)), 3.0), layout="constrained")
+        figure = Picture(figsize=(4.2 * (1 + len(masks)), 3.0), layout="constrained")
         axes = figure.subplots(1, 1 + len(masks), squeeze=False)[0]
         epochs = [record["epoch"] for record in history]
         axes[0].plot(epochs, [record["loss"] for record in history], color="#333333", linewidth=1)
@@ -59,7 +69,7 @@ def posterior_figure(history: list[dict[str, Any]]) -> Figure:
     last, first = history[-1]["rates"], history[0]["rates"]
     learned = [i for i, mask in enumerate(last["o"]) if "a" in mask]
     with look():
-        figure = Figure(figsize=(4.2 * max(len(learned), 1), 3.0), layout="constrained")
+        figure = Picture(figsize=(4.2 * max(len(learned), 1), 3.0), layout="constrained")
         axes = figure.subplots(1, max(len(learned), 1), squeeze=False)[0]
         for axis, i in zip(axes, learned, strict=False):
             for view, (colour, dash) in VIEW_STYLE.items():

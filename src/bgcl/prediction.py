@@ -79,6 +79,13 @@ def predict_nodes(
     head that learned from the other folds: its own label must not make it look certain, and where the two differ the
     label may be wrong. With `labels_from`, another graph, such as the one of training, has the labelled nodes; those of
     its nodes that are in `data` too are known by their ids.
+
+    >>> import bgcl
+    >>> data = bgcl.example_graph()
+    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
+    >>> found = bgcl.predict_nodes(model, data, samples=8, training_draws=4)
+    >>> list(found.columns())[:4]
+    ['node', 'label', 'predicted', 'probability']
     """
     teacher = data if labels_from is None else labels_from
     labels, names = labels_of(teacher), getattr(teacher, "classes", None)

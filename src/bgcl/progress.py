@@ -1,8 +1,10 @@
 """A live line for a training under way: epoch, loss, expected drop rates, time left."""
 
+import html
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn, track
@@ -14,20 +16,24 @@ T = TypeVar("T")
 
 def describe_rates(rates: dict[str, list[dict[str, object]]]) -> str:
     """The expected drop rate of each view's masks, such as `o 0.52 0.31, t 0.55 0.30`."""
-    means = {view: " ".join(f"{_average(mask['mean']):.2f}" for mask in masks) for view, masks in rates.items()}
+    means = {view: " ".join(f"{average(mask['mean']):.2f}" for mask in masks) for view, masks in rates.items()}
     return ", ".join(f"{view} {mean}" for view, mean in means.items())
 
 
-def _average(rates: object) -> float:
+def average(rates: object) -> float:
+    """The mean of rates `(layers, blocks)`."""
     rows: list[list[float]] = rates  # type: ignore[assignment]
     flat = [rate for row in rows for rate in row]
     return sum(flat) / len(flat)
 
 
 @contextmanager
-def live(epochs: int, start: int) -> Iterator["_Line"]:
-    """On a terminal one line that changes in place; elsewhere, in a log, about ten lines in all."""
+def live(epochs: int, start: int) -> Iterator["_Shown"]:
+    """On a terminal, and in a notebook, one line that changes in place; elsewhere, in a log, about ten lines in all."""
     console = Console(stderr=True)
+    if console.is_jupyter:
+        yield _Notebook(epochs)
+        return
     if not console.is_terminal:
         yield _Line(epochs, None, console)
         return
@@ -44,6 +50,33 @@ def counted(stream: Iterable[T], total: int, what: str) -> Iterator[T]:
     """Hand a stream on, with a bar on a terminal that shows how far it is."""
     console = Console(stderr=True)
     yield from track(stream, what, total, console=console, transient=True, disable=not console.is_terminal)
+
+
+class _Shown(Protocol):
+    def __call__(self, record: Record) -> None: ...
+
+
+class _Notebook:
+    """One output of a notebook's cell, changed in place a few times a second. Needs no widgets."""
+
+    def __init__(self, epochs: int) -> None:
+        from IPython.display import HTML, display
+
+        self.epochs, self.html, self.last = epochs, HTML, float("-inf")
+        self.output: Any = display(HTML("epoch 0"), display_id=True)  # type: ignore[no-untyped-call]
+
+    def __call__(self, record: Record) -> None:
+        now = time.monotonic()
+        if self.output is None or (now - self.last < 0.25 and record.epoch < self.epochs):
+            return
+        self.last = now
+        rates = html.escape(describe_rates(record.rates))
+        self.output.update(
+            self.html(
+                f'<progress value="{record.epoch}" max="{self.epochs}"></progress> epoch {record.epoch}/{self.epochs}, '
+                f"loss {record.loss:.3f}, drop rates {rates}"
+            )
+        )
 
 
 class _Line:

@@ -29,6 +29,11 @@ def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed
     (the published masks) or `wikics` (its 20 published splits).
 
     Only labelled nodes take part. The same seed gives the same splits, whatever the method or the number asked for.
+
+    >>> import bgcl
+    >>> split = bgcl.splits(bgcl.load("cora"), "grace", count=1)[0]
+    >>> len(split.train), len(split.test)
+    (270, 2438)
     """
     if protocol not in PROTOCOLS:
         raise BGCLError(f"Unknown protocol '{protocol}'. {nearest(protocol, PROTOCOLS)}")

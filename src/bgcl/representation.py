@@ -42,6 +42,11 @@ def noise_experiment(
 
     The noise is put in after the attributes' rows are scaled, if the settings say so, and is not scaled itself. The two
     models have the same seed, so that they begin alike and differ only by the noise.
+
+    >>> import bgcl
+    >>> found = bgcl.noise_experiment(bgcl.example_graph(), nodes=5, samples=4, widths=(16, 8), epochs=1)
+    >>> len(found.by_hop(2))  # 0, 1 and 2 hops away
+    3
     """
     if not 1 <= nodes < data.num_nodes:
         raise BGCLError(f"The number of noisy nodes must be between 1 and {data.num_nodes - 1}. Got {nodes} instead.")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from bgcl.evaluation import SplitResult
 from bgcl.measures import MEASURES, RECOMMENDED
-from bgcl.pictures import COLOURS, DASHES, look, save
+from bgcl.pictures import COLOURS, DASHES, Picture, look, save
 from bgcl.quality import risk_coverage
 from bgcl.representation import NoiseExperiment
 
@@ -40,7 +40,7 @@ def pavpu_figure(methods: dict[str, Sequence[SplitResult]], measure: str = "pred
         "uncertain_if_inaccurate": "p(uncertain | inaccurate)",
     }
     with look():
-        figure = Figure(figsize=(9.6, 3.1), layout="constrained")
+        figure = Picture(figsize=(9.6, 3.1), layout="constrained")
         for axis, (part, title) in zip(figure.subplots(1, 3), parts.items(), strict=True):
             for i, (name, results) in enumerate(methods.items()):
                 curves = np.array([getattr(result.pavpu(measure), part) for result in results])
@@ -63,7 +63,7 @@ def reliability_figure(results: Sequence[SplitResult]) -> Figure:
     full, width = count > 0, 1 / len(count)
     left = np.arange(len(count)) * width
     with look():
-        figure = Figure(figsize=(3.8, 4.2), layout="constrained")
+        figure = Picture(figsize=(3.8, 4.2), layout="constrained")
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
         top.bar(left[full], accuracy[full], width, align="edge", color=COLOURS[0], alpha=0.35, edgecolor=COLOURS[0])
         top.plot(confidence[full], accuracy[full], "o-", color=COLOURS[0], markersize=3, label="accuracy")
@@ -79,7 +79,7 @@ def risk_coverage_figure(results: Sequence[SplitResult]) -> Figure:
     """The share of errors among the most certain nodes, for each measure of uncertainty."""
     grid = np.linspace(0.02, 1, 50)
     with look():
-        figure = Figure(figsize=(4.6, 3.4), layout="constrained")
+        figure = Picture(figsize=(4.6, 3.4), layout="constrained")
         axis = figure.subplots()
         for i, measure in enumerate(MEASURES):
             curves, areas = [], []
@@ -101,7 +101,7 @@ def by_class_figure(results: Sequence[SplitResult], measure: str = RECOMMENDED) 
     value = np.concatenate([getattr(result.uncertainty, measure) for result in results])
     classes = np.unique(label)
     with look():
-        figure = Figure(figsize=(max(4.6, 0.7 * len(classes) + 1.5), 3.2), layout="constrained")
+        figure = Picture(figsize=(max(4.6, 0.7 * len(classes) + 1.5), 3.2), layout="constrained")
         axis = figure.subplots()
         for side, (right, name) in enumerate(((True, "right"), (False, "wrong"))):
             groups = [value[(label == c) & (correct == right)] for c in classes]
@@ -122,7 +122,7 @@ def by_class_figure(results: Sequence[SplitResult], measure: str = RECOMMENDED) 
 def astd_figure(experiments: dict[str, NoiseExperiment], hops: int = 5) -> Figure:
     """The increase of ASTD by the distance from the noisy nodes, a panel for each experiment."""
     with look():
-        figure = Figure(figsize=(3.8 * len(experiments), 3.1), layout="constrained")
+        figure = Picture(figsize=(3.8 * len(experiments), 3.1), layout="constrained")
         axes = figure.subplots(1, len(experiments), squeeze=False)[0]
         for axis, (name, experiment) in zip(axes, experiments.items(), strict=True):
             groups = [group if len(group) else np.array([np.nan]) for group in experiment.by_hop(hops)]

@@ -123,11 +123,17 @@ def parse_setting(pair: str) -> tuple[str, Any]:
 
 
 def fit_and_keep(
-    model: "BGCL", data: "Data", out: Path, graph: str, *, resume: bool = False, show: bool = True
-) -> None:
+    model: "BGCL", data: "Data", out: Path, graph: str, *, resume: bool = False, show: bool = True,
+    tensorboard: Path | None = None,
+) -> None:  # fmt: skip
     """Train, keeping every epoch; if interrupted, say what was kept and how to go on."""
+    progress: list[Any] = [show]
+    if tensorboard is not None:
+        from bgcl.tensorboard import TensorBoard
+
+        progress.append(TensorBoard(tensorboard))
     try:
-        model.fit(data, out=out, resume=resume, progress=show)
+        model.fit(data, out=out, resume=resume, progress=progress)
     except KeyboardInterrupt:
         if not getattr(model, "history_", None):
             raise

@@ -41,6 +41,9 @@ def train(
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")] = False,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also write the training there for TensorBoard.")
+    ] = None,
     nodes: graphs.Nodes = None,
     label: graphs.Label = None,
     id_: graphs.Id = None,
@@ -85,7 +88,7 @@ def train(
         )  # fmt: skip
         if model.preset == AUTO and not quiet:
             print(describe(data, model.settings_for(data)), file=sys.stderr)
-    fit_and_keep(model, data, out, graph, resume=resume, show=not quiet)
+    fit_and_keep(model, data, out, graph, resume=resume, show=not quiet, tensorboard=tensorboard)
     last = model.history_[-1] if model.history_ else {"epoch": model.settings.epochs, "loss": float("nan")}
     if json:
         print_json({"run": str(out), "epoch": last["epoch"], "loss": last["loss"], "drop_rates": model.drop_rates_})
