@@ -39,9 +39,11 @@ def contents():
 @pytest.fixture(scope="module")
 def opened(browser, tmp_path_factory):
     """Open a report; at its end it must have had no error, and have asked for nothing."""
-    contexts, troubles = [], []
+    contexts, all_troubles = [], []
 
     def open_(contents, **options):
+        troubles: list[str] = []
+        all_troubles.append(troubles)
         path = tmp_path_factory.mktemp("report") / "report.html"
         path.write_text(render(contents), encoding="utf-8")
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
@@ -60,7 +62,7 @@ def opened(browser, tmp_path_factory):
     yield open_
     for context in contexts:
         context.close()
-    assert not troubles
+    assert not any(all_troubles)
 
 
 def _outside(url: str, path: Path, troubles: list[str]) -> None:
@@ -128,10 +130,11 @@ def test_search_finds_a_node_by_its_id(page, contents):
     assert contents.classes[contents.likeliest[123, 0]] in details
     assert f"{contents.measures['astd'][123]:.3f}" in details
     page.fill("#search", "0012")
-    assert page.locator("#found li").all_text_contents() == [f"paper-{i:05d}" for i in range(120, 128)]
+    holding = [f"paper-{i:05d}" for i in range(400) if "0012" in f"paper-{i:05d}"]
+    assert page.locator("#found li").all_text_contents() == holding[:8]
     page.keyboard.press("ArrowDown")
     page.press("#search", "Enter")
-    assert page.text_content("#details-title") == "Node paper-00121"
+    assert page.text_content("#details-title") == f"Node {holding[1]}"
     page.fill("#search", "nobody")
     assert "No node has this id" in page.text_content("#found")
     page.keyboard.press("Escape")
@@ -242,7 +245,7 @@ def test_the_download_has_all_nodes_in_the_order_shown(page, contents, tmp_path)
 
 
 def test_everything_can_be_reached_by_tab_and_has_a_name(page):
-    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    page.focus(".skip")  # the first of all
     seen = []
     for _ in range(60):
         page.keyboard.press("Tab")

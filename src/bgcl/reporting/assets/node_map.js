@@ -1,6 +1,7 @@
 // The map: drawing, pan and zoom, hover, choice, and the cloud of a chosen node's draws.
 const nodeMap = (() => {
-  const base = byId("base").getContext("2d"), over = byId("map").getContext("2d");
+  // The nodes are painted by the processor, pixel by pixel: their canvas is best kept in its memory.
+  const base = byId("base").getContext("2d", { willReadFrequently: true }), over = byId("map").getContext("2d");
   const stage = byId("stage"), tip = byId("tip"), canvas = byId("map");
   const view = { x: 0.5, y: 0.5, zoom: 1 };
   const GRID = Math.max(4, Math.min(128, Math.round(Math.sqrt(N / 4))));
