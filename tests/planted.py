@@ -13,8 +13,8 @@ def planted_graph(nodes: int = 60, *, sparse: bool = True, seed: int = 0) -> Dat
     chance[0, :] = chance[:, 0] = 0
     upper = np.triu(random.random((nodes, nodes)) < chance, 1)
     edges = np.stack(np.nonzero(upper | upper.T))
-    words = random.random((nodes, 24)) < 0.1
-    own = random.random((nodes, 12)) < (0.25 if sparse else 0.7)  # of a community's own words; dense beyond a third
+    words = random.random((nodes, 24)) < (0.03 if sparse else 0.1)
+    own = random.random((nodes, 12)) < (0.2 if sparse else 0.7)  # of a community's own words
     words[:, :12] |= own & (community == 0)[:, None]
     words[:, 12:] |= own & (community == 1)[:, None]
     x = torch.as_tensor(words, dtype=torch.float32)

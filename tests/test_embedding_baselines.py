@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from bgcl import BGCLError
+from bgcl import BGCLError, check_graph
 from bgcl.baselines import CLASSIFIERS, EMBEDDINGS, baseline, published
 from bgcl.data import DATASETS
 from planted import leave_one_out_accuracy, planted_graph
@@ -39,6 +39,7 @@ def test_every_embedding_method_is_tested() -> None:
 @pytest.mark.parametrize("sparse", [True, False])
 def test_embeddings_separate_planted_communities(name: str, sparse: bool) -> None:
     graph = planted_graph(sparse=sparse)
+    assert (check_graph(graph).x.layout == torch.sparse_csr) == sparse
     embeddings = baseline(name, **SMALL[name]).fit(graph)
     assert embeddings.shape == (60, WIDTH.get(name, 8))
     assert embeddings.dtype == np.float32
