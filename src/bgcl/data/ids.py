@@ -138,7 +138,7 @@ class Lookup:
             last = len(self._number) - 1
             if shifted.view(np.uint64).max() >= last:  # a number below the lowest is huge without its sign
                 shifted = np.where((shifted < 0) | (shifted > last), last, shifted)
-            return self._number[shifted]
+            return np.asarray(self._number[shifted])
         place = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
         return np.asarray(np.where(self._sorted[place] == wanted, self._order[place], -1))
 
