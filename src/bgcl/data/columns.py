@@ -19,7 +19,7 @@ from bgcl.data.words import vocabulary, word_matrix
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
-Block = Any  # an array or a csr_matrix, (nodes, attributes)
+Block = Any  # (N, attributes): an array, or a SciPy csr_matrix, which has no types
 
 FEW = 64  # values that a column of categories may have without being asked
 MOST_CATEGORIES = 1000
@@ -53,9 +53,8 @@ class Column:
 
 
 def column_from_dict(values: dict[str, Any]) -> Column:
-    kind: Any = Column.kinds[values["kind"]]
-    column: Column = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "kind"})
-    return column
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "kind"}
+    return Column.kinds[values["kind"]](**fields)
 
 
 @dataclass(frozen=True)
