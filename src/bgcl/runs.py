@@ -26,7 +26,7 @@ from bgcl.errors import BGCLError
 from bgcl.files import whole, write_text
 from bgcl.settings import Settings, make_settings
 
-FORMAT = 1
+FORMAT = 2
 ABOUT, TENSORS, HISTORY, RECIPE = "model.toml", "model.safetensors", "history.jsonl", "graph.json"
 
 

@@ -24,7 +24,8 @@ class TensorBoard:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             raise BGCLError("TensorBoard is not installed: pip install 'bgcl[tensorboard]'.") from None
-        self._writer: Any = SummaryWriter(str(folder))  # type: ignore[no-untyped-call]
+        make: Any = SummaryWriter
+        self._writer = make(str(folder))
 
     def __call__(self, record: Record) -> None:
         for name, value in scalars(record).items():
