@@ -10,7 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from bgcl import BGCL, BGCLError, MixtureClassifier, evaluate, evaluate_model, splits, summary, uncertainty
-from bgcl.evaluation import APPENDIX, SplitResult, predict_all
+from bgcl.evaluation import APPENDIX, SplitResult, default_training_draws, predict_all
 from bgcl.protocols import Split
 from bgcl.quality import brier, error_aupr, error_auroc, negative_log_likelihood, pavpu, reliability, risk_coverage
 
@@ -159,7 +159,7 @@ def test_no_draws_are_refused():
 
 def test_fewer_draws_than_a_set_are_refused():
     with pytest.raises(BGCLError, match="no draws"):
-        evaluate(make_draws(14), LABELS, make_splits(), set_size=5)
+        evaluate(make_draws(14), LABELS, make_splits(), training_draws=10, set_size=5)
 
 
 def make_result(seed: int, nodes: int = 30, certain: bool = False) -> SplitResult:
@@ -244,6 +244,10 @@ class TestModels:
         one, other = (evaluate_model(model, data, "grace", 1, samples=14, seed=1)[0].scores() for _ in range(2))
         assert one == other
 
+    @pytest.mark.parametrize(("samples", "train"), [(1, 1), (2, 1), (15, 7), (39, 19), (40, 20), (500, 20)])
+    def test_half_of_few_draws_train_the_heads_and_twenty_of_many(self, samples, train):
+        assert default_training_draws(samples) == train
+
     def test_too_few_samples_are_refused(self, model, data):
         with pytest.raises(BGCLError, match="Of 19 samples 10 train the heads"):
-            evaluate_model(model, data, samples=19, set_size=10)
+            evaluate_model(model, data, samples=19, training_draws=10, set_size=10)

@@ -519,7 +519,8 @@ def test_the_rate_is_drawn_from_its_posterior_each_time_or_is_its_median(rate_dr
     graph, encoder = random_graph(40, double=False), random_encoder((5, 4), double=False)
     augmentation = Augmentation([parse_mask("connections")], 1, draw=rate_draw)  # pi is uniform on (0, 1) at the start
     inputs, generator = encoder.inputs(graph), seeded(0)
-    shares = [augmentation.draw("o", graph, inputs, generator, hard=True)[0].connections.mean() for _ in range(200)]
+    with torch.no_grad():
+        shares = [augmentation.draw("o", graph, inputs, generator, hard=True)[0].connections.mean() for _ in range(200)]
     assert np.mean(shares) == pytest.approx(0.5, abs=0.06)
     assert np.std(shares) == pytest.approx(spread, abs=0.03)
 

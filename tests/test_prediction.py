@@ -146,7 +146,7 @@ def test_a_class_with_too_few_labelled_nodes_is_refused(few):
 def test_too_few_samples_are_refused(samples):
     data = make_graph()
     with pytest.raises(BGCLError, match=f"Of {samples} samples 10 train the heads: none is left"):
-        predict_nodes(FixedDraws(random_draws(data)), data, samples=samples)
+        predict_nodes(FixedDraws(random_draws(data)), data, samples=samples, training_draws=10)
 
 
 def test_a_single_class_and_no_labels_are_refused():

@@ -17,6 +17,7 @@ from bgcl.reproduce import experiments, pages, paper, results
 from bgcl.reproduce import run as running
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
+from bgcl.settings import make_settings, presets
 from small import random_data
 
 ROOT = Path(__file__).parent.parent
@@ -125,10 +126,39 @@ def test_unknown_names_are_told_with_the_nearest(given, near):
 def test_every_number_of_the_paper_has_its_cell():
     for table in ("table1", "table2"):
         experiment = experiments.EXPERIMENTS[table]
-        for method, row in paper.numbers()[table].items():
+        for method, row in paper.numbers(table).items():
             assert method in experiment.methods
             assert set(row) == set(experiment.datasets)
     assert paper.number("table1", "bgcl", "cora") == [83.77, 0.28]
+
+
+def test_the_papers_hyperparameters_are_those_of_its_table():
+    """Row by row: LR_w, LR_a, l2, blocks, epochs, hidden, latent, activation, tau."""
+    table = {
+        "cora": (0.0005, 0.001, 5e-9, 8, 250, 256, 128, "relu", 0.4),
+        "citeseer": (0.001, 0.0005, 5e-9, 8, 250, 512, 256, "prelu", 0.9),
+        "amazon-photo": (0.001, 0.0005, 5e-9, 2, 250, 512, 256, "prelu", 0.7),
+        "amazon-computers": (0.0001, 0.0005, 5e-9, 32, 50, 512, 256, "relu", 0.4),
+        "wikics": (0.0001, 0.0005, 5e-9, 16, 50, 512, 256, "relu", 0.4),
+        "coauthor-cs": (0.0001, 0.0005, 5e-9, 16, 50, 256, 128, "relu", 0.4),
+    }  # fmt: skip
+    assert paper.hyperparameters().keys() == table.keys() == presets().keys()
+    for name, row in table.items():
+        s = make_settings(**paper.settings(name))
+        blocks = s.masks()[0].blocks
+        found = (s.lr_weights, s.lr_rates, s.weight_decay, blocks, s.epochs, *s.widths, s.activation, s.tau)
+        assert found == row, name
+        assert s.beta_prior() == (1, 1)
+        assert (s.temperature, s.keep, s.draw_scale, s.rate_draw, s.mask_values) == (0.3, 0, 1, "sample", "relaxed")
+    assert [paper.settings(name)["batches"] for name in ("wikics", "amazon-computers", "coauthor-cs")] == [5, 5, 10]
+
+
+def test_presets_have_the_papers_architecture():
+    for name, table in paper.hyperparameters().items():
+        settings = make_settings(name)
+        for setting in ("widths", "activation", "tau", "lr_weights", "weight_decay"):
+            wanted = table[setting]
+            assert getattr(settings, setting) == (tuple(wanted) if isinstance(wanted, list) else wanted), name
 
 
 def result(method, seed, accuracy, label="", dataset="cora"):

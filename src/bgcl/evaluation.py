@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+TRAINING_DRAWS = 20  # that train a head, or half of the draws where there are fewer than forty
 APPENDIX = {"samples": 500, "training_draws": 10, "set_size": 10}
 
 
@@ -88,7 +89,7 @@ def evaluate(
     labels: Array,
     chosen: Sequence[Split],
     *,
-    training_draws: int = 20,
+    training_draws: int = TRAINING_DRAWS,
     set_size: int = 1,
     head: Callable[[], MixtureClassifier] = MixtureClassifier,
 ) -> list[SplitResult]:
@@ -120,7 +121,7 @@ def evaluate(
 
 def evaluate_model(
     model: "BGCL", data: "Data", protocol: str = "grace", count: int | None = None, *, samples: int = 100,
-    training_draws: int = 20, set_size: int = 1, head: Callable[[], MixtureClassifier] = MixtureClassifier,
+    training_draws: int | None = None, set_size: int = 1, head: Callable[[], MixtureClassifier] = MixtureClassifier,
     seed: int | None = None, progress: bool = False,
 ) -> list[SplitResult]:  # fmt: skip
     """Draw embeddings of a model and `evaluate` them on the splits of a protocol, which do not depend on the model.
@@ -131,6 +132,7 @@ def evaluate_model(
     >>> len(bgcl.evaluate_model(model, data, "bgrl", count=2, samples=8, training_draws=4))
     2
     """
+    training_draws = default_training_draws(samples) if training_draws is None else training_draws
     if samples < training_draws + set_size:
         raise BGCLError(f"Of {samples} samples {training_draws} train the heads: too few are left to predict with.")
     chosen, labels = splits(data, protocol, count), labels_of(data)
@@ -140,6 +142,11 @@ def evaluate_model(
 
         stream = counted(stream, samples, "draws")
     return evaluate(stream, labels, chosen, training_draws=training_draws, set_size=set_size, head=head)
+
+
+def default_training_draws(samples: int) -> int:
+    """How many of the draws train a head if nothing else is said."""
+    return max(min(TRAINING_DRAWS, samples // 2), 1)
 
 
 def _then(stream: Iterator[Array], first: Array) -> Iterator[Array]:

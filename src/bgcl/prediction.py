@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from bgcl.embeddings import RunningMoments
 from bgcl.errors import BGCLError
-from bgcl.evaluation import predict_all
+from bgcl.evaluation import default_training_draws, predict_all
 from bgcl.measures import MEASURES, Uncertainty
 from bgcl.mixture import MixtureClassifier
 from bgcl.protocols import labels_of
@@ -68,7 +68,7 @@ def predict_nodes(
     data: "Data",
     *,
     samples: int = 100,
-    training_draws: int = 20,
+    training_draws: int | None = None,
     folds: int = 5,
     seed: int | None = None,
     labels_from: "Data | None" = None,
@@ -98,6 +98,7 @@ def predict_nodes(
             f"Class {few if names is None else names[few]} has {counts[few]} labelled nodes: predictions need three or "
             "more of each class."
         )
+    training_draws = default_training_draws(samples) if training_draws is None else training_draws
     if samples <= training_draws:
         raise BGCLError(f"Of {samples} samples {training_draws} train the heads: none is left to predict with.")
     running = RunningMoments()

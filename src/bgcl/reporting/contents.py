@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-TRAINING_DRAWS = 10
 LIKELIEST = 3  # classes whose probabilities the page has, of each node
 DISAGREEMENT_WORK = 5e8  # pairs of nodes times pairs of draws: about half a minute of one processor
 
@@ -110,16 +109,14 @@ def gather(
     progress: bool = False,
 ) -> Contents:  # fmt: skip
     """Draw from the posterior, predict every node by a head that has not seen its label, and place nodes on a map."""
-    if samples <= TRAINING_DRAWS:
-        raise BGCLError(f"A report needs more than {TRAINING_DRAWS} samples, which train its heads. Got {samples}.")
+    if samples < 2:
+        raise BGCLError(f"A report needs two samples or more: some train its heads, others predict. Got {samples}.")
     model.check_trained_on(data)
     observer = Observer(model, progress)
     missing = _why_no_predictions(data)
     prediction: Prediction | None = None
     if missing is None:
-        prediction = predict_nodes(
-            cast("BGCL", observer), data, samples=samples, training_draws=TRAINING_DRAWS, seed=seed
-        )
+        prediction = predict_nodes(cast("BGCL", observer), data, samples=samples, seed=seed)
     else:
         for _ in observer.draws(data, samples, seed=seed):
             pass
