@@ -1,5 +1,6 @@
 """A training as TensorBoard shows it."""
 
+import importlib
 import os
 from typing import Any, Self
 
@@ -21,10 +22,10 @@ class TensorBoard:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         try:
-            from torch.utils.tensorboard import SummaryWriter
+            tensorboard: Any = importlib.import_module("torch.utils.tensorboard")
         except ImportError:
             raise BGCLError("TensorBoard is not installed: pip install 'bgcl[tensorboard]'.") from None
-        self._writer: Any = SummaryWriter(str(folder))  # type: ignore[no-untyped-call]
+        self._writer = tensorboard.SummaryWriter(str(folder))
 
     def __call__(self, record: Record) -> None:
         for name, value in scalars(record).items():
