@@ -39,6 +39,7 @@ def masks_picture() -> Picture:
             if mask.on != "connections":
                 image = factor.expand(SIDE * SIDE, WIDTH).numpy() if mask.on == "columns" else factor.numpy()
                 axis.imshow(image, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
+                axis.set_box_aspect(1)
                 continue
             kept = factor[:, 0].numpy() > 0
             for v, u, on in zip(row, column, kept, strict=True):
@@ -74,7 +75,7 @@ def rates_picture() -> Picture:
             right.plot(x, below, color=COLOURS[i], linestyle=DASHES[i], label=f"rate {rate:g}")
             right.plot([0, 1], [rate, rate], color=COLOURS[i], linewidth=0.6)
         right.set(title="share of keep values up to z (thin: hard)", xlabel="z", xlim=(0, 1), ylim=(0, 1))
-        right.legend(loc="upper left", fontsize=7)
+        right.legend(loc="lower right", fontsize=7)
     return figure
 
 
