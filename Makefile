@@ -22,8 +22,8 @@ lint: $(VENV)/.dev ## style and types
 bench: $(VENV)/.dev ## speed and memory, as ratios to named alternatives
 	$(BIN)/python benchmarks/run.py
 
-docs: $(VENV)/.dev ## check the documentation: examples in docstrings, links, the table of results
-	$(BIN)/python -m pytest src tests/test_readme.py
+docs: $(VENV)/.docs ## build the documentation into site/
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 wheel: $(VENV)/.dev ## build the wheel and try it in an empty environment
 	rm -rf build dist
@@ -33,7 +33,7 @@ wheel: $(VENV)/.dev ## build the wheel and try it in an empty environment
 	cd build/try && bin/bgcl demo --epochs 2 --quiet
 
 clean: ## remove the environment and what was built
-	rm -rf $(VENV) build dist *.egg-info src/*.egg-info
+	rm -rf $(VENV) build dist site *.egg-info src/*.egg-info
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bgcl needs Python 3.11 or newer")'
@@ -47,3 +47,7 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ $(VENV)/.runtime
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[docs]'
+	touch $@

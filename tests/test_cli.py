@@ -296,7 +296,7 @@ class TestBadInputDownstream:
         check_refused(run("predict", "n", "--out", "p.csv"), "Class 7 has 1 labelled nodes")
 
     def test_too_few_samples(self, run):
-        check_refused(run("evaluate", "r", "--samples", "10"), "too few are left to predict with")
+        check_refused(run("evaluate", "r", "--samples", "1"), "too few are left to predict with")
         check_refused(run("embed", "r", "--samples", "1", "--out", "e.csv"), "needs 2 samples")
 
     def test_a_file_of_no_known_format(self, run):

@@ -212,7 +212,6 @@ def test_saving_over_a_full_or_missing_place_is_one_clear_error(model, tmp_path)
 def test_a_full_disk_is_one_clear_error_and_leaves_the_old_file(model, tmp_path, monkeypatch):
     from safetensors import SafetensorError
 
-
     model.save(tmp_path / "m")
     before = (tmp_path / "m" / "model.safetensors").read_bytes()
 

@@ -1,6 +1,7 @@
 """A live line for a training under way: epoch, loss, expected drop rates, time left."""
 
 import html
+import importlib
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -60,10 +61,9 @@ class _Notebook:
     """One output of a notebook's cell, changed in place a few times a second. Needs no widgets."""
 
     def __init__(self, epochs: int) -> None:
-        from IPython.display import HTML, display
-
-        self.epochs, self.html, self.last = epochs, HTML, float("-inf")
-        self.output: Any = display(HTML("epoch 0"), display_id=True)  # type: ignore[no-untyped-call]
+        notebook: Any = importlib.import_module("IPython.display")  # a notebook has it; nothing else needs it
+        self.epochs, self.html, self.last = epochs, notebook.HTML, float("-inf")
+        self.output = notebook.display(notebook.HTML("epoch 0"), display_id=True)
 
     def __call__(self, record: Record) -> None:
         now = time.monotonic()

@@ -1,0 +1,58 @@
+"""The README's picture: a map of Cora's nodes, beside each other which predictions are wrong and how unsure each is.
+
+python scripts/map_picture.py [--run RUN]   # a run of Cora; trained here if none is given
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import bgcl
+from bgcl.pictures import COLOURS, Picture, look, save
+from bgcl.reporting.node_map import make_map
+
+OUT = Path(__file__).parent.parent / "docs" / "images" / "map.png"
+
+
+def picture(position: np.ndarray, label: np.ndarray, wrong: np.ndarray, doubt: np.ndarray) -> Picture:
+    """Left the classes, right the doubt, in the same places; wrong predictions are ringed in both."""
+    colours = np.array([*COLOURS, "#999999"])
+    with look():
+        figure = Picture(figsize=(9.6, 4.9), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        left.scatter(*position.T, c=colours[label % len(colours)], s=4, linewidths=0)
+        order = np.argsort(doubt, kind="stable")  # the unsure on top
+        shown = right.scatter(*position[order].T, c=doubt[order], s=4, linewidths=0, cmap="magma_r", vmin=0)
+        for axis in (left, right):
+            axis.scatter(*position[wrong].T, s=14, facecolors="none", edgecolors="black", linewidths=0.5)
+            axis.set_axis_off()
+            axis.set_aspect("equal")
+        left.set_title("Cora: true classes; ringed: predicted wrong")
+        right.set_title("how unsure the model is; ringed: predicted wrong")
+        figure.colorbar(shown, ax=right, shrink=0.6, label="1 - probability of the predicted class")
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--epochs", type=int, default=300)
+    arguments = parser.parse_args()
+    data = bgcl.load("cora")
+    model = bgcl.BGCL.load(arguments.run) if arguments.run else bgcl.BGCL("cora", epochs=arguments.epochs).fit(data)
+    split = bgcl.splits(data, "grace", count=1)[0]
+    draws, label = model.sample(data, samples=40).numpy(), data.y.numpy()
+    head = bgcl.MixtureClassifier().fit(draws[:10, split.train], label[split.train])
+    found = bgcl.uncertainty(head.predict_samples(draws[10:]))
+    predicted = head.classes_[found.probability.argmax(1)]
+    mean = draws.mean(0)
+    position = make_map(mean, draws[:1]).position
+    wrong = predicted != label
+    wrong[split.train] = False  # their labels were seen
+    save(picture(position, label, wrong, found.least_confidence), OUT)
+    print(f"{OUT}: {wrong[split.test].mean():.1%} of {len(split.test)} nodes wrong")
+
+
+if __name__ == "__main__":
+    main()
