@@ -1,5 +1,6 @@
 """A training as TensorBoard shows it."""
 
+import importlib
 import os
 from typing import Any, Self
 
@@ -21,11 +22,10 @@ class TensorBoard:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         try:
-            from torch.utils.tensorboard import SummaryWriter
+            tensorboard: Any = importlib.import_module("torch.utils.tensorboard")
         except ImportError:
             raise BGCLError("TensorBoard is not installed: pip install 'bgcl[tensorboard]'.") from None
-        make: Any = SummaryWriter
-        self._writer = make(str(folder))
+        self._writer = tensorboard.SummaryWriter(str(folder))
 
     def __call__(self, record: Record) -> None:
         for name, value in scalars(record).items():

@@ -27,14 +27,10 @@ def read_files(
     """A folder, a file of edges with or without one of nodes, or a GraphML file."""
     edge_source, node_source = _open(Path(graph), None if nodes is None else Path(nodes))
     reading = read(edge_source, node_source, options, recipe)
-    files = {
-        "edges_file": str(Path(graph).resolve()),
-        "nodes_file": "" if nodes is None else str(Path(nodes).resolve()),
-    }
-    reading.recipe = reading.data.recipe = dataclasses.replace(
-        reading.recipe, edges_file=files["edges_file"], nodes_file=files["nodes_file"]
-    )
-    reading.data.name = files["edges_file"]
+    edges_file, nodes_file = str(Path(graph).resolve()), "" if nodes is None else str(Path(nodes).resolve())
+    reading.recipe = dataclasses.replace(reading.recipe, edges_file=edges_file, nodes_file=nodes_file)
+    reading.data.recipe = reading.recipe
+    reading.data.name = edges_file
     if nodes is None and Path(graph).is_file() and node_source is None:
         beside = _find(Path(graph).parent, "nodes")
         if len(beside) == 1:

@@ -308,14 +308,16 @@ def _attributes(
 
 def _notes_of_columns(table: Table | None, recipe: Recipe) -> list[str]:
     notes = []
-    for column in recipe.columns if table is not None else ():
+    for column in recipe.columns:
+        if table is None:
+            break
         if isinstance(column, LeftOut):
             if column.why != "as asked":
-                notes.append(f"{table.name}, column '{column.name}' is left out: {column.why}.")  # type: ignore[union-attr]
+                notes.append(f"{table.name}, column '{column.name}' is left out: {column.why}.")
             continue
-        share = table.columns[column.name].null_count / table.rows  # type: ignore[union-attr]
+        share = table.columns[column.name].null_count / table.rows
         if share > 0.5:
-            notes.append(f"{table.name}, column '{column.name}': {share:.0%} of the values are missing.")  # type: ignore[union-attr]
+            notes.append(f"{table.name}, column '{column.name}': {share:.0%} of the values are missing.")
     if recipe.structural:
         what = "there is no table of nodes" if table is None else f"{table.name} has no usable column"
         notes.append(f"The nodes have no attributes ({what}): their neighbourhoods and degrees are taken instead.")
