@@ -72,7 +72,7 @@ class _Notebook:
         self.last = now
         rates = html.escape(describe_rates(record.rates))
         self.output.update(
-            self.html(  # type: ignore[no-untyped-call]
+            self.html(
                 f'<progress value="{record.epoch}" max="{self.epochs}"></progress> epoch {record.epoch}/{self.epochs}, '
                 f"loss {record.loss:.3f}, drop rates {rates}"
             )
