@@ -117,7 +117,7 @@ def test_arrow_keys_move_the_slider_and_its_numbers_are_announced(page):
     assert page.input_value("#threshold") == "501"
     assert page.text_content("#threshold-value") != before
     page.keyboard.press("Home")
-    page.wait_for_function("document.getElementById('announce').textContent.includes('Coverage')")
+    page.locator("#announce", has_text="Coverage").wait_for(state="attached")
     assert "at most" in page.get_attribute("#threshold", "aria-valuetext")
 
 
