@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bgcl.pictures import VIEW_STYLE
-from bgcl.settings import Settings
+from bgcl.settings import make_settings
 
 if TYPE_CHECKING:
     from bgcl.estimator import BGCL
@@ -35,7 +35,7 @@ def card(model: "BGCL") -> str:
 
 def _settings(model: "BGCL") -> str:
     """What is not the default, the preset first."""
-    plain = Settings()
+    plain = make_settings()
     changed = [f"{name} = {value!r}" for name, value in model.settings if value != getattr(plain, name)]
     preset = [f"preset = {model.preset!r}"] if model.preset else []
     return ", ".join(preset + changed) or "the defaults"
