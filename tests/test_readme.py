@@ -26,4 +26,5 @@ def test_links_and_names_of_a_page_exist(page):
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / page).parent.joinpath(link).exists(), link
     for name in re.findall(r"bgcl\.([A-Za-z]\w*)", text):
-        assert name in bgcl.__all__ or (ROOT / "src" / "bgcl" / f"{name}.py").exists(), name
+        home = ROOT / "src" / "bgcl" / name
+        assert name in bgcl.__all__ or home.with_suffix(".py").exists() or home.is_dir(), name
