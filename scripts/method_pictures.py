@@ -58,7 +58,7 @@ def masks_picture() -> Picture:
 
 
 def rates_picture() -> Picture:
-    """Left Kumaraswamy posteriors, from the flat one at the start; right, keep values at some rates, relaxed or hard."""
+    """Left Kumaraswamy posteriors, from the flat one at the start; right, keep values at a rate, relaxed or hard."""
     pi = np.linspace(0.002, 0.998, 400)
     with look():
         figure = Picture(figsize=(7.6, 2.8), layout="constrained")
