@@ -10,11 +10,11 @@ import numpy as np
 import bgcl
 
 epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-rounds, batch = 4, 20
+rounds, batch = 3, 20
 
 data = bgcl.load("cora")
 model = bgcl.BGCL(preset="cora", epochs=epochs, seed=0).fit(data)
-draws, labels = model.sample(data, samples=20).numpy(), data.y.numpy()
+draws, labels = model.sample(data, samples=10).numpy(), data.y.numpy()
 mean = draws.mean(0)
 
 # Two labels of each class to begin with; a label that is asked for is looked up in data.y.

@@ -1,4 +1,4 @@
-"""The README's picture: a map of Cora's nodes, beside each other which predictions are wrong and how unsure each is.
+"""The README's picture: a map of Cora's nodes, twice: which predictions are wrong, and how unsure each one is.
 
 python scripts/map_picture.py [--run RUN]   # a run of Cora; trained here if none is given
 """
@@ -16,20 +16,20 @@ OUT = Path(__file__).parent.parent / "docs" / "images" / "map.png"
 
 
 def picture(position: np.ndarray, label: np.ndarray, wrong: np.ndarray, doubt: np.ndarray) -> Picture:
-    """Left the classes, right the doubt, in the same places; wrong predictions are ringed in both."""
+    """Left the classes, wrong predictions in black; right the doubt, in the same places."""
     colours = np.array([*COLOURS, "#999999"])
     with look():
         figure = Picture(figsize=(9.6, 4.9), layout="constrained")
         left, right = figure.subplots(1, 2)
-        left.scatter(*position.T, c=colours[label % len(colours)], s=4, linewidths=0)
+        left.scatter(*position.T, c=colours[label % len(colours)], s=5, linewidths=0, alpha=0.6)
+        left.scatter(*position[wrong].T, c="black", s=9, linewidths=0)
         order = np.argsort(doubt, kind="stable")  # the unsure on top
-        shown = right.scatter(*position[order].T, c=doubt[order], s=4, linewidths=0, cmap="magma_r", vmin=0)
+        shown = right.scatter(*position[order].T, c=doubt[order], s=7, linewidths=0, cmap="magma_r", vmin=0)
         for axis in (left, right):
-            axis.scatter(*position[wrong].T, s=14, facecolors="none", edgecolors="black", linewidths=0.5)
             axis.set_axis_off()
             axis.set_aspect("equal")
-        left.set_title("Cora: true classes; ringed: predicted wrong")
-        right.set_title("how unsure the model is; ringed: predicted wrong")
+        left.set_title("Cora by class; black: predicted wrong")
+        right.set_title("How unsure the model is")
         figure.colorbar(shown, ax=right, shrink=0.6, label="1 - probability of the predicted class")
     return figure
 

@@ -46,7 +46,7 @@ def commands():
                     yield pytest.param(line.split(" #")[0].split("   ")[0], id=f"{page.stem}: {line[:40].strip()}")
 
 
-@pytest.mark.parametrize("line", commands())
+@pytest.mark.parametrize("line", list(commands()))
 def test_a_command_of_a_page_exists_with_its_options(line):
     name, *words = shlex.split(line)[1:]
     command = typer.main.get_command(app).commands[name]
