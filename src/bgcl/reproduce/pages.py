@@ -252,7 +252,7 @@ def pavpu_picture(found: Sequence[Result]) -> Figure:
                     )
             axis.set(title=dataset, xlabel="threshold of predictive entropy", ylabel="PAvPU", xlim=(0, 1))
             axis.set_xticks([0, 0.5, 1], ["least", "", "greatest"])
-        axis.legend(loc="lower right")
+        figure.axes[0].legend(loc="lower right")  # the first panel has all lines
     return figure
 
 
