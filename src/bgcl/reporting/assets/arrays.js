@@ -26,8 +26,13 @@ const nameOf = (c) => (c < 0 ? "none" : classes[c]);
 const labelled = label.some((c) => c >= 0);
 const judged = predicts && labelled; // some predictions can be told right from wrong
 
-const number = (value, digits = 3) =>
-  Number.isFinite(value) ? (value !== 0 && Math.abs(value) < 0.001 ? value.toExponential(2) : value.toFixed(digits)) : "–";
+// Small numbers keep their digits.
+function number(value, digits = 3) {
+  if (!Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size === 0 || size >= 0.1) return value.toFixed(digits);
+  return size < 0.0001 ? value.toExponential(digits - 1) : value.toPrecision(digits);
+}
 const percent = (value) => (Number.isFinite(value) ? `${(100 * value).toFixed(1)} %` : "–");
 const whole = (value) => value.toLocaleString("en");
 

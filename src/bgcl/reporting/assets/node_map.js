@@ -234,7 +234,11 @@ const nodeMap = (() => {
 
   return {
     colour, choose, resize, redraw, draw,
-    fade(which) { faint = which; redraw(); },
+    fade(which) {
+      const same = which === null && faint === null;
+      faint = which;
+      if (!same) redraw();
+    },
     onChoice(action) { listener = action; },
     get chosen() { return chosen; },
     placeOf: (i) => [toX(place[2 * i]), toY(place[2 * i + 1])],

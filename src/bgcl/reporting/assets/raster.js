@@ -28,40 +28,55 @@ function sprite(shape, radius, halo) {
   return { side, reach, fill, rim };
 }
 
-// Draw nodes at pixel places `xs`, `ys` in `order`; `faint` says which to fade.
+const kept = { key: "", sprites: [], image: null }; // what is the same from one drawing to the next
+
+// Draw nodes at pixel places `xs`, `ys` in `order`; `faint` says which to fade, and these are drawn first.
 function paint(context, xs, ys, look, radius, halo, ground, faint) {
-  const { width, height } = context.canvas, image = context.createImageData(width, height), data = image.data;
-  const base = rgb(ground), pixels = new Uint32Array(data.buffer);
-  pixels.fill((255 << 24) | (base[2] << 16) | (base[1] << 8) | base[0]);
-  const sprites = INSIDE.map((_, shape) => sprite(shape, shape === 6 ? radius * 1.25 : radius, halo));
-  const strong = look.colours.map(rgb), weak = look.colours.map((c) => rgb(mix(c, ground, 0.86)));
+  const { width, height } = context.canvas, base = rgb(ground), key = `${radius} ${halo}`;
+  if (kept.key !== key) {
+    kept.key = key;
+    kept.sprites = INSIDE.map((_, shape) => sprite(shape, shape === 6 ? radius * 1.25 : radius, halo));
+  }
+  if (!kept.image || kept.image.width !== width || kept.image.height !== height) {
+    kept.image = context.createImageData(width, height);
+  }
+  const data = kept.image.data;
+  new Uint32Array(data.buffer).fill(((255 << 24) | (base[2] << 16) | (base[1] << 8) | base[0]) >>> 0);
+  const strong = Uint8Array.from(look.colours.flatMap(rgb));
+  const weak = Uint8Array.from(look.colours.flatMap((c) => rgb(mix(c, ground, 0.86))));
   for (let pass = faint ? 0 : 1; pass < 2; pass++) {
+    const colours = pass === 0 ? weak : strong;
     for (let k = 0; k < look.order.length; k++) {
       const i = look.order[k];
-      if (faint && faint[i] !== 1 - pass) continue;
-      const { side, reach, fill, rim } = sprites[look.shapeOf[i]];
-      const left = Math.round(xs[i]) - reach, top = Math.round(ys[i]) - reach;
-      if (left + side <= 0 || top + side <= 0 || left >= width || top >= height) continue;
-      const [r, g, b] = (pass === 0 ? weak : strong)[look.colourOf[i]];
-      const x0 = Math.max(0, -left), x1 = Math.min(side, width - left);
-      const y1 = Math.min(side, height - top);
-      for (let y = Math.max(0, -top); y < y1; y++) {
-        let s = y * side + x0, p = ((top + y) * width + left + x0) * 4;
-        for (let x = x0; x < x1; x++, s++, p += 4) {
-          const h = rim[s], f = fill[s];
-          if (h && f < 255) {
-            data[p] += ((base[0] - data[p]) * h) >> 8;
-            data[p + 1] += ((base[1] - data[p + 1]) * h) >> 8;
-            data[p + 2] += ((base[2] - data[p + 2]) * h) >> 8;
-          }
-          if (f) {
-            data[p] += ((r - data[p]) * f) / 255;
-            data[p + 1] += ((g - data[p + 1]) * f) / 255;
-            data[p + 2] += ((b - data[p + 2]) * f) / 255;
-          }
-        }
+      if (!faint || faint[i] !== pass) stamp(data, width, height, xs[i], ys[i], kept.sprites[look.shapeOf[i]], colours, 3 * look.colourOf[i], base);
+    }
+  }
+  context.putImageData(kept.image, 0, 0);
+}
+
+function stamp(data, width, height, x, y, { side, reach, fill, rim }, colours, c, base) {
+  const left = Math.round(x) - reach, top = Math.round(y) - reach;
+  if (left + side <= 0 || top + side <= 0 || left >= width || top >= height) return;
+  const r = colours[c], g = colours[c + 1], b = colours[c + 2], r0 = base[0], g0 = base[1], b0 = base[2];
+  const x0 = Math.max(0, -left), x1 = Math.min(side, width - left), y1 = Math.min(side, height - top);
+  for (let row = Math.max(0, -top); row < y1; row++) {
+    let s = row * side + x0, p = ((top + row) * width + left + x0) * 4;
+    for (let column = x0; column < x1; column++, s++, p += 4) {
+      const f = fill[s], h = rim[s];
+      if (f === 255) {
+        data[p] = r; data[p + 1] = g; data[p + 2] = b;
+        continue;
+      }
+      if (h) {
+        data[p] += ((r0 - data[p]) * h) >> 8;
+        data[p + 1] += ((g0 - data[p + 1]) * h) >> 8;
+        data[p + 2] += ((b0 - data[p + 2]) * h) >> 8;
+      }
+      if (f) {
+        data[p] += ((r - data[p]) * f) >> 8;
+        data[p + 1] += ((g - data[p + 1]) * f) >> 8;
+        data[p + 2] += ((b - data[p + 2]) * f) >> 8;
       }
     }
   }
-  context.putImageData(image, 0, 0);
 }

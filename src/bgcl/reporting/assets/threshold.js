@@ -78,7 +78,9 @@ const certaintyPanel = (() => {
   function fade() {
     if (!byId("fade").checked) return nodeMap.fade(null);
     const { values } = measures.get(name), threshold = certainty(name).threshold[+slider.value];
-    nodeMap.fade(Uint8Array.from(values, (v) => (v > threshold ? 1 : 0)));
+    const faint = new Uint8Array(N);
+    for (let i = 0; i < N; i++) faint[i] = values[i] > threshold ? 1 : 0;
+    nodeMap.fade(faint);
   }
 
   function drawChart(width) {
