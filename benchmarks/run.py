@@ -212,7 +212,7 @@ def bench_tables() -> tuple[float, float, float]:
             ends = pairs["source"].to_numpy(), pairs["target"].to_numpy()
             csr_matrix((np.ones(edges), ends), shape=(nodes, nodes))
 
-        return ratio(lambda: bgcl.load(folder), reading, turns=11)
+        return ratio(lambda: bgcl.load(folder), reading, turns=31)
 
 
 def bench_help() -> tuple[float, float, float]:

@@ -317,6 +317,17 @@ def test_a_file_too_large_for_memory_says_how_large_and_what_to_do(tmp_path, mon
         bgcl.load(write(tmp_path / "g"))
 
 
+def test_columns_that_are_ignored_need_no_memory(tmp_path, monkeypatch):
+    pyarrow.parquet.write_table(pa.table({"a": [0, 1], "b": [1, 2]}), tmp_path / "edges.parquet")
+    wide = {"id": [0, 1, 2], "x": [1, 2, 4], "noise": [f"{i}" * 10_000 for i in range(3)]}
+    pyarrow.parquet.write_table(pa.table(wide), tmp_path / "nodes.parquet", compression="zstd")
+    assert (tmp_path / "nodes.parquet").stat().st_size < 5_000
+    monkeypatch.setattr("bgcl.memory.free_memory", lambda: 20_000)
+    with pytest.raises(BGCLError, match=r"nodes.parquet .* would need about 9\d\.?\d? kB of memory; 20 kB are free"):
+        bgcl.load(tmp_path)
+    assert bgcl.load(tmp_path, ignore="noise").attributes == ["x"]
+
+
 def test_a_constant_column_is_left_out_and_told(tmp_path, caplog):
     nodes = "id,same,none,key,x\na,5,,k1,1\nb,5,,k2,2\nc,5,,k3,3\n"
     data = bgcl.load(write(tmp_path / "g", "a,b\na,b\nb,c\n", nodes))

@@ -73,15 +73,16 @@ def both_directions(edges: Array, nodes: int) -> Array:
 
 def undirected(source: Array, target: Array, nodes: int) -> Array:
     """Pairs of node numbers, as `clean_edges` and `both_directions` would make them: in one sort, by shifts."""
-    loops = source == target
-    if loops.any():
-        source, target = source[~loops], target[~loops]
     bits, count = max(nodes - 1, 1).bit_length(), len(source)
     keys = np.empty(2 * count, dtype=np.int64)
     for half, first, second in ((keys[:count], source, target), (keys[count:], target, source)):
         np.left_shift(first, bits, out=half)
         half |= second
+    loops = np.flatnonzero(source == target)
+    if loops.size:  # they sort behind all others, and are cut off
+        keys[loops] = keys[loops + count] = np.iinfo(np.int64).max
     keys.sort()
+    keys = keys[: len(keys) - 2 * loops.size]
     fresh = np.ones(len(keys), dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
     keys = keys[fresh]

@@ -134,7 +134,7 @@ class Lookup:
             return np.asarray(_numpy(found.fill_null(-1)), dtype=np.int64)
         wanted = _numpy(values)
         if self._direct:
-            shifted = wanted - self._low
+            shifted = wanted - self._low if self._low else wanted
             last = len(self._number) - 1
             if shifted.view(np.uint64).max() >= last:  # a number below the lowest is huge without its sign
                 shifted = np.where((shifted < 0) | (shifted > last), last, shifted)

@@ -129,11 +129,14 @@ def read(edges: Source, nodes: Source | None, options: Options | None = None, re
     lookup, ends = _lookup(edge_table, node_table, recipe)
     reading = Reading(Data(), recipe, guesses, rows=edge_table.rows, nodes=node_table)
     reading.unused = [name for name in edges.names if name not in (recipe.source, recipe.target)]
-    edge_index = _edges(ends, lookup, reading)
+    pairs = _pairs(ends, lookup, reading)
+    edge_index = undirected(*pairs, len(lookup.values))
     y, recipe = _labels(node_table, recipe, reading, new)
     if new:
         recipe = replace(recipe, **_learned(node_table, recipe, options or Options()))
-    x = _attributes(node_table, recipe, edge_index, lookup, reading)
+    x = None if recipe.structural else _attributes(node_table, recipe, reading)
+    if x is None:
+        x = torch.from_numpy(structure(edge_index, lookup))
     data = Data(x=x, edge_index=torch.from_numpy(edge_index))
     if y is not None:
         data.y = torch.from_numpy(y)
@@ -239,8 +242,8 @@ def _lookup(edges: Table, nodes: Table | None, recipe: Recipe) -> tuple[Lookup, 
     return Lookup(identity), found
 
 
-def _edges(ends: list[IdColumn], lookup: Lookup, reading: Reading) -> Array:
-    """The edges in both directions, each once, `(2, 2E)`."""
+def _pairs(ends: list[IdColumn], lookup: Lookup, reading: Reading) -> list[Array]:
+    """The numbers of the nodes at the two ends of each edge, as the table has them."""
     numbers = [lookup.numbers(end.values) for end in ends]
     if any(int(found.min()) < 0 for found in numbers):
         unknown = (numbers[0] < 0) | (numbers[1] < 0)
@@ -255,10 +258,10 @@ def _edges(ends: list[IdColumn], lookup: Lookup, reading: Reading) -> Array:
             )
         reading.unknown = int(unknown.sum())
         numbers = [found[~unknown] for found in numbers]
-    reading.loops = int((numbers[0] == numbers[1]).sum())
+    reading.loops = int(np.count_nonzero(numbers[0] == numbers[1]))
     if len(numbers[0]) == reading.loops:
         raise BGCLError(f"{ends[0].table.name}: the graph has no edges between different nodes.")
-    return undirected(numbers[0], numbers[1], len(lookup.values))
+    return numbers
 
 
 def _labels(table: Table | None, recipe: Recipe, reading: Reading, new: bool) -> tuple[Array | None, Recipe]:
@@ -279,12 +282,9 @@ def _learned(table: Table | None, recipe: Recipe, options: Options) -> dict[str,
     return {"columns": tuple(columns), "structural": not any(column.attributes() for column in columns)}
 
 
-def _attributes(
-    table: Table | None, recipe: Recipe, edge_index: Array, lookup: Lookup, reading: Reading
-) -> torch.Tensor:
-    """The attributes `(N, F)`: sparse if fewer than a third of them are not zero."""
-    if recipe.structural or table is None:
-        return torch.from_numpy(structure(edge_index, lookup))
+def _attributes(table: Table | None, recipe: Recipe, reading: Reading) -> torch.Tensor:
+    """The attributes `(N, F)` of columns: sparse if fewer than a third of them are not zero."""
+    assert table is not None  # or else the attributes are structural
     blocks: list[Block] = []
     for column in recipe.columns:
         if column.attributes():

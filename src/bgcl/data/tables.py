@@ -21,7 +21,7 @@ from bgcl.memory import check_fits, in_words
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # in a CSV; an id is missing if it is empty
-_GROWTH = {".parquet": 2, ".csv": 3, ".gz": 10}  # bytes of memory while reading, for a byte of the file
+_GROWTH = {".parquet": 3, ".csv": 3, ".gz": 10}  # bytes of memory while reading, for a byte of the (unpacked) file
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ class ParquetFile:
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, str(path)
         try:
-            schema = pyarrow.parquet.read_schema(path)
+            self._metadata = pyarrow.parquet.read_metadata(path)
+            schema = self._metadata.schema.to_arrow_schema()
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
         self.names = _unique(path, list(schema.names))
@@ -89,14 +90,19 @@ class ParquetFile:
         self._texts = [field.name for field in schema if field.type in kinds]
 
     def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
-        size = self.path.stat().st_size
-        _check_memory(self.path, size, _GROWTH[".parquet"])
+        _check_memory(self.path, self._unpacked(columns), _GROWTH[".parquet"])
         try:
             coded = [name for name in self._texts if name in columns and name not in ids]  # as Parquet has them mostly
             table = pyarrow.parquet.read_table(self.path, columns=list(columns), read_dictionary=coded)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(self.path, error) from error
         return _with_rows(Table(self.name, table, 1, False))
+
+    def _unpacked(self, columns: Sequence[str]) -> int:
+        """Bytes of the columns without compression."""
+        groups = [self._metadata.row_group(i) for i in range(self._metadata.num_row_groups)]
+        parts = [group.column(i) for group in groups for i in range(group.num_columns)]
+        return sum(p.total_uncompressed_size for p in parts if p.path_in_schema.split(".")[0] in columns)
 
 
 class CsvFile:
@@ -130,7 +136,8 @@ class CsvFile:
             raise self._broken_encoding() from None
 
     def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
-        _check_memory(self.path, self.path.stat().st_size, _GROWTH[".gz" if self.path.suffix == ".gz" else ".csv"])
+        growth = _GROWTH[".gz" if self.path.suffix == ".gz" else ".csv"]
+        _check_memory(self.path, self.path.stat().st_size, growth)
         table = self._read(columns, [*ids, *texts], MISSING)
         if any(table[name].null_count for name in ids):  # `NA` may be an id, Namibia's for one
             again = self._read(ids, ids, ("",))
@@ -207,7 +214,7 @@ class Frame:
 
 
 def _check_memory(path: Path, size: int, growth: int) -> None:
-    what = f"{path} is {in_words(size)} large and"
+    what = f"{path} is {in_words(path.stat().st_size)} large and"
     check_fits(size * growth, what, "Leave out columns with --ignore, or write the file as Parquet without them.")
 
 
