@@ -58,7 +58,8 @@ def test_from_two_files_to_predictions_that_join_on_the_ids(run, tmp_path):
     found = json.loads(out)
     assert (code, found["nodes"], set(found["classes"])) == (0, 80, {"loyal", "new"})
     assert found["columns"] == {"town": "3 categories", "spent": "number"}
-    assert run("inspect", "shop/edges.csv", "--nodes", "shop/nodes.csv")[0] == 0
+    unnamed = json.loads(run("inspect", "shop/edges.csv", "--nodes", "shop/nodes.csv", "--json")[1])
+    assert any("Is it the label? --label segment" in warning for warning in unnamed["warnings"])
     assert run("train", "shop", "--label", "segment", "--out", "r", *FAST)[0] == 0
     assert run("predict", "r", "--out", "p.csv", "--samples", "16")[0] == 0
     nodes, table = pandas.read_csv("shop/nodes.csv"), pandas.read_csv("p.csv")

@@ -130,7 +130,7 @@ def read(edges: Source, nodes: Source | None, options: Options | None = None, re
     reading = Reading(Data(), recipe, guesses, rows=edge_table.rows, nodes=node_table)
     reading.unused = [name for name in edges.names if name not in (recipe.source, recipe.target)]
     pairs = _pairs(ends, lookup, reading)
-    edge_index = undirected(*pairs, len(lookup.values))
+    edge_index = undirected(pairs[0], pairs[1], len(lookup.values))
     y, recipe = _labels(node_table, recipe, reading, new)
     if new:
         recipe = replace(recipe, **_learned(node_table, recipe, options or Options()))
