@@ -10,10 +10,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bgcl import BGCLError, MixtureClassifier, MixtureRegressor
-from bgcl.mixture import PATH
+from bgcl.mixture import PATH, PATH_DRAWS
+from bgcl.quality import pavpu
 
 HEADS = [MixtureClassifier, MixtureRegressor]
 
@@ -184,6 +186,31 @@ class TestClassifier:
         """Unit embeddings under a penalty are too timid where every held-out node is right."""
         draws = np.eye(2)[np.arange(40) % 2] + 0.01 * np.random.default_rng(0).normal(size=(3, 40, 2))
         assert MixtureClassifier().fit(draws, np.arange(40) % 2).sharpness_ == max(MixtureClassifier.sharpnesses)
+
+    def test_sharpness_for_pavpu_has_the_greatest_area_on_held_out_nodes(self):
+        """By a plain loop: a head for each fold at the strength that was chosen, and each sharpness by its area."""
+        draws, y = random_draws(4, 60)
+        head = MixtureClassifier(criterion="pavpu", normalise=False).fit(draws, y)
+        centred = draws - draws.mean((0, 1))
+        spread = np.square(centred).sum(2).mean()
+        areas = {}
+        for sharpness in MixtureClassifier.sharpnesses:
+            correct, uncertain = [], []
+            for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):
+                fold = MixtureClassifier(head.C_, normalise=False).fit(draws[:PATH_DRAWS, train], y[train])
+                fold.coefficients_ = fold.coefficients_ * sharpness
+                p = fold.predict_proba(draws[:, test])
+                correct += list(p.argmax(1) == y[test])
+                uncertain += list(-(p * np.log(p)).sum(1))
+            areas[sharpness] = pavpu(np.array(correct), np.array(uncertain)).area
+        assert min(abs(head.C_ * spread - C) for C in PATH) < 1e-9
+        assert areas[head.sharpness_] >= max(areas.values()) - 0.01  # folds are optimised coarsely
+        assert head.sharpness_ > MixtureClassifier(normalise=False).fit(draws, y).sharpness_
+
+    def test_an_unknown_criterion(self):
+        draws, y = random_draws()
+        with pytest.raises(BGCLError, match="'criterion' of MixtureClassifier must be 'likelihood' or 'pavpu'"):
+            MixtureClassifier(criterion="accuracy").fit(draws, y)
 
     def test_cross_validation_picks_from_the_path_and_is_deterministic(self):
         draws, y = random_draws(5, 45)

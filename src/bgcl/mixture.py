@@ -19,7 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from bgcl.errors import BGCLError
+from bgcl.measures import entropy
 from bgcl.node_draws import as_draws, check_targets
+from bgcl.quality import pavpu
 
 Array = npt.NDArray[Any]
 Objective = Callable[[Array, float], tuple[float, Array]]  # parameters and penalty: loss and gradient
@@ -73,16 +75,22 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
     def _best_on_path(self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]) -> tuple[float, float, Array]:
         """The penalty's strength and the sharpness under which held-out nodes are likeliest, and where to begin."""
         held_out = np.zeros((len(PATH), len(self.sharpnesses)))
-        sums = np.zeros((len(PATH), len(self._start(draws, y))))
-        for train, test in folds:
+        found = np.zeros((len(PATH), len(folds), len(self._start(draws, y))))
+        for fold, (train, test) in enumerate(folds):
             objective = self._objective(draws[:PATH_DRAWS, train], y[train])
             parameters = self._start(draws, y)
             for i, C in enumerate(PATH):  # the stronger penalty's solution is where the next begins
-                parameters = self._optimise(objective, C, parameters, 1e-3)
-                sums[i] += parameters
+                parameters = found[i, fold] = self._optimise(objective, C, parameters, 1e-3)
                 held_out[i] += self._log_likelihoods(parameters, draws[:, test], y[test])
-        best, sharpest = np.unravel_index(held_out.argmax(), held_out.shape)
-        return PATH[int(best)], self.sharpnesses[int(sharpest)], sums[int(best)] / len(folds)
+        best = int(held_out.max(1).argmax())
+        merit = self._merit(held_out[best], found[best], draws, y, folds)
+        return PATH[best], self.sharpnesses[int(merit.argmax())], found[best].mean(0)
+
+    def _merit(
+        self, likelihoods: Array, found: Array, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]
+    ) -> Array:
+        """What each of the sharpnesses is chosen by: the log likelihood of held-out nodes."""
+        return likelihoods
 
     def _optimise(self, objective: Objective, C: float, start: Array, tolerance: float) -> Array:
         def penalised(parameters: Array) -> tuple[float, Array]:
@@ -152,6 +160,10 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
     the sharpness by which W and c are multiplied at the end (temperature scaling, Guo et al., 2017). With a C that is
     given the sharpness is 1. `normalise` scales each embedding to unit length first.
 
+    With `criterion = "pavpu"` the sharpness is the one under which held-out nodes have the greatest area of PAvPU. It
+    is for decisions by a threshold of certainty: what the draws agree on counts as certain, and probabilities are
+    bolder than the accuracy bears out.
+
     >>> import numpy as np
     >>> draws = np.random.default_rng(0).normal(size=(5, 40, 3)) + 4 * (np.arange(40) % 2)[:, None]
     >>> head = MixtureClassifier(normalise=False).fit(draws, np.arange(40) % 2)
@@ -161,9 +173,23 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
 
     sharpnesses = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
 
+    def __init__(
+        self, C: float | Literal["cv"] = "cv", *, criterion: Literal["likelihood", "pavpu"] = "likelihood",
+        solver: Literal["lbfgs", "adam"] = "lbfgs", max_iter: int = 1000, folds: int = 5, normalise: bool = True,
+        random_state: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            C, solver=solver, max_iter=max_iter, folds=folds, normalise=normalise, random_state=random_state
+        )
+        self.criterion = criterion
+
     def fit(self, draws: object, y: object) -> Self:
         """Fit to draws `(S, N, d)` of the training nodes and their labels `(N,)`."""
         self._check_settings()
+        if self.criterion not in ("likelihood", "pavpu"):
+            raise BGCLError(
+                f"The 'criterion' of MixtureClassifier must be 'likelihood' or 'pavpu'. Got {self.criterion!r}."
+            )
         X = as_draws(draws, self.normalise, self).astype(np.float64, copy=False)
         labels = check_targets(y, X.shape[1], self, numeric=False)
         self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -222,6 +248,24 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         own = logits[y, :, np.arange(len(y))].T  # (S, N)
         mixtures = (log_sum_exp(s * own - np.log(np.exp(s * logits).sum(0))) for s in self.sharpnesses)
         return np.asarray([mixture.sum() - len(y) * np.log(len(draws)) for mixture in mixtures])
+
+    def _merit(
+        self, likelihoods: Array, found: Array, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]
+    ) -> Array:
+        if self.criterion == "likelihood":
+            return likelihoods
+        nodes = np.concatenate([test for _, test in folds])
+        logits = np.concatenate(
+            [draws[:, test] @ W + c for (_, test), (W, c) in zip(folds, map(self._parts, found), strict=True)], axis=1
+        )
+        areas = []
+        for sharpness in self.sharpnesses:
+            p = np.exp(_log_softmax(sharpness * logits)).mean(0)
+            areas.append(pavpu(p.argmax(1) == y[nodes], entropy(p)).area)
+        return np.asarray(areas)
+
+    def _parts(self, parameters: Array) -> tuple[Array, Array]:
+        return _split(parameters, len(parameters) // len(self.classes_) - 1, len(self.classes_))
 
     def predict_samples(self, draws: object) -> Array:
         """Class probabilities of every draw, `(S, N, C)`."""

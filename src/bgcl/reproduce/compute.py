@@ -3,7 +3,9 @@
 import hashlib
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,11 @@ from bgcl.settings import make_settings
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-HEADS = {"mixture": MixtureClassifier, "paper": MixtureClassifier.paper}
+HEADS: dict[str, Callable[[], MixtureClassifier]] = {
+    "mixture": MixtureClassifier,
+    "paper": MixtureClassifier.paper,
+    "pavpu": partial(MixtureClassifier, criterion="pavpu"),
+}
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 HOPS = 5
 
