@@ -149,11 +149,6 @@ def _look_at_column(found: Inspection, table: Table, column: Any, reading: Readi
             found.warnings.append(
                 f"Column '{name}' has {different} whole numbers: if they are codes, read it with --categorical {name}."
             )
-    missing = table.columns[name].null_count / table.rows
-    if reading.recipe.label is None and isinstance(column, Category) and 0.1 < missing < 1:
-        found.warnings.append(
-            f"Column '{name}' is missing for {missing:.0%} of the nodes. Is it the label? --label {name}."
-        )
     if found.labelled and isinstance(column, Number | Category) and reading.data.y is not None:
         share = _tells_label(table, column, reading.data.y.numpy())
         if share >= LIKE_THE_LABEL:

@@ -53,6 +53,7 @@ def load_graph(graph: str, nodes: str | None, quiet: bool, **options: Any) -> "t
     """A graph by name or file, which remembers what it was called; what was guessed of tables goes to stderr."""
     from bgcl.data.store import is_tables, load
 
+    options |= {name: columns(options[name]) for name in ("ignore", "categorical", "text") if name in options}
     if is_tables(graph):
         from bgcl.data.own import make_options, read_files
 

@@ -31,10 +31,9 @@ def inspect(
     """Say what was understood of a graph and what looks wrong, before any training."""
     from bgcl.inspection import inspect as look_at
 
-    lists = {"ignore": ignore, "categorical": categorical, "text": text}
     data, reading = graphs.load_graph(
-        graph, nodes, True, label=label, id=id_, source=source, target=target, words=words, skip_unknown=skip_unknown,
-        **{name: graphs.columns(value) for name, value in lists.items()},
+        graph, nodes, True, label=label, id=id_, source=source, target=target, ignore=ignore, categorical=categorical,
+        text=text, words=words, skip_unknown=skip_unknown,
     )  # fmt: skip
     found = look_at(reading or data)
     if json:

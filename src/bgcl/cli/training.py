@@ -81,10 +81,9 @@ def train(
                 f"{out} holds a run already: go on with --resume, replace it with --overwrite, or name another."
             )
         model = BGCL(_preset(graph, preset), **given)
-        lists = {"ignore": ignore, "categorical": categorical, "text": text}
         data, _ = graphs.load_graph(
-            graph, nodes, quiet, label=label, id=id_, source=source, target=target, words=words,
-            skip_unknown=skip_unknown, **{name: graphs.columns(value) for name, value in lists.items()},
+            graph, nodes, quiet, label=label, id=id_, source=source, target=target, ignore=ignore,
+            categorical=categorical, text=text, words=words, skip_unknown=skip_unknown,
         )  # fmt: skip
         if model.preset == AUTO and not quiet:
             print(describe(data, model.settings_for(data)), file=sys.stderr)

@@ -316,7 +316,10 @@ def _notes_of_columns(table: Table | None, recipe: Recipe) -> list[str]:
                 notes.append(f"{table.name}, column '{column.name}' is left out: {column.why}.")
             continue
         share = table.columns[column.name].null_count / table.rows
-        if share > 0.5:
+        if recipe.label is None and isinstance(column, Category) and 0.1 < share < 1:
+            what = f"{share:.0%} of the values are missing. Is it the label? --label {column.name}."
+            notes.append(f"{table.name}, column '{column.name}': {what}")
+        elif share > 0.5:
             notes.append(f"{table.name}, column '{column.name}': {share:.0%} of the values are missing.")
     if recipe.structural:
         what = "there is no table of nodes" if table is None else f"{table.name} has no usable column"
