@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
+from bgcl.baselines import published
 from bgcl.cli import app
 from bgcl.errors import BGCLError
 from bgcl.reproduce import compute as computing
@@ -28,14 +29,16 @@ CELL = Cell("bgcl", "cora", 0, "grace", 3, {"epochs": 1, "widths": [8, 4]}, {"sa
     "change",
     [
         {"method": "bgcl-fixed"}, {"dataset": "citeseer"}, {"seed": 1}, {"protocol": "bgrl"}, {"splits": 4},
-        {"settings": {"epochs": 2, "widths": [8, 4]}}, {"evaluation": {"samples": 25}}, {"noise": {"nodes": 1}},
+        {"evaluation": {"samples": 25}}, {"noise": {"nodes": 1}},
     ],
 )  # fmt: skip
 def test_a_key_depends_on_all_that_decides_the_result_and_on_the_data(change):
-    assert replace(CELL, **change).key("d") != CELL.key("d")
-    assert CELL.key("e") != CELL.key("d")
-    assert replace(CELL, label="another name").key("d") == CELL.key("d")
-    assert Cell.from_dict(json.loads(json.dumps(CELL.to_dict()))).key("d") == CELL.key("d")
+    key = CELL.key("d", {"lr": 0.1})
+    assert replace(CELL, **change).key("d", {"lr": 0.1}) != key
+    assert CELL.key("e", {"lr": 0.1}) != key
+    assert CELL.key("d", {"lr": 0.2}) != key
+    assert replace(CELL, label="another name").key("d", {"lr": 0.1}) == key
+    assert Cell.from_dict(json.loads(json.dumps(CELL.to_dict()))).key("d", {"lr": 0.1}) == key
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": "another"}', "\x00"])
@@ -68,6 +71,22 @@ def test_a_cell_is_computed_once_and_its_training_resumes(data, tmp_path, monkey
     again = computing.compute(replace(CELL, label="renamed"), data, cache)
     assert again["accuracy"] == first["accuracy"]
     assert again["cell"]["label"] == "renamed"
+
+
+def test_other_settings_of_a_baseline_are_another_result_and_embeddings_are_kept(data, tmp_path, monkeypatch):
+    cache, cell = Cache(tmp_path), Cell("gae", "cora", 0, "grace", 2, {"epochs": 1, "widths": (8, 4)})
+    first = computing.compute(cell, data, cache)
+    changed = replace(published("gae", "cora", 0), lr=0.5)
+    with monkeypatch.context() as patch:
+        patch.setattr(computing, "published", lambda *_: changed)
+        assert computing.compute(cell, data, cache)["settings"]["lr"] == 0.5
+    monkeypatch.setattr("bgcl.baselines.autoencoders.GAE.fit", None)  # another head needs no other fit
+    other = computing.compute(replace(cell, evaluation={"head": "paper"}), data, cache)
+    assert len(other["accuracy"]) == len(first["accuracy"]) == 2
+    for kept in (tmp_path / "embeddings").glob("*.npy"):
+        kept.write_bytes(b"damaged")
+    with pytest.raises(TypeError):  # fits again
+        computing.compute(replace(cell, splits=1), data, cache)
 
 
 def test_an_interrupted_training_goes_on_where_it_stopped(data, tmp_path, monkeypatch):

@@ -24,6 +24,10 @@ class Cache:
         """The folder of a training."""
         return self.folder / "runs" / name
 
+    def embeddings(self, name: str) -> Path:
+        """The file of a baseline's embeddings."""
+        return self.folder / "embeddings" / f"{name}.npy"
+
     def read(self, key: str) -> dict[str, Any] | None:
         """A result, or None if it is not there. A damaged one is told of, removed, and to be computed again."""
         path = self.path(key)

@@ -22,9 +22,11 @@ class Cell:
     noise: dict[str, Any] = field(default_factory=dict)  # nodes, deviation: the cell is a noise experiment
     label: str = ""
 
-    def key(self, digest: str) -> str:
-        """A name for the result: the same cell on the same data has the same, and no other has it."""
-        content = asdict(self) | {"data": digest, "format": FORMAT}
+    def key(self, digest: str, settings: dict[str, Any]) -> str:
+        """A name for the result: the same cell on the same data with the same `settings`, all of them, has the same,
+        and no other has it.
+        """
+        content = asdict(self) | {"data": digest, "settings": settings, "format": FORMAT}
         del content["label"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 

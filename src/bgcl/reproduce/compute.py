@@ -1,6 +1,7 @@
 """Compute a cell: train or fit its method, evaluate it on its splits, and say how that was done."""
 
 import hashlib
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -18,12 +19,13 @@ from bgcl.data import check_graph
 from bgcl.errors import BGCLError
 from bgcl.estimator import BGCL
 from bgcl.evaluation import SplitResult, evaluate, evaluate_model, summary
+from bgcl.files import whole
 from bgcl.mixture import MixtureClassifier
 from bgcl.protocols import development_half, labels_of, splits
 from bgcl.representation import noise_experiment
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
-from bgcl.settings import make_settings
+from bgcl.settings import Settings, make_settings
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -46,7 +48,7 @@ def digest(data: "Data") -> str:
 
 def compute(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
     """A cell's result: kept, or computed and kept from now on."""
-    key = cell.key(digest(data))
+    key = cell.key(digest(data), _plain(_method(cell)))
     if (found := cache.read(key)) is not None:
         return found | {"cell": cell.to_dict()}
     start = time.perf_counter()
@@ -66,26 +68,38 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
     head = HEADS[how.pop("head", "mixture")]
     chosen = splits(data, cell.protocol, cell.splits)
     about: dict[str, Any]
+    method = _method(cell)
     if cell.method in CLASSIFIERS:
-        classifier = replace(published(cell.method, cell.dataset, cell.seed), **cell.settings)
-        results = evaluate_classifier(lambda: classifier, data, chosen)
-        about = {"settings": _plain(classifier)}
+        results = evaluate_classifier(lambda: method, data, chosen)
+        about = {"settings": _plain(method)}
     elif cell.method in EMBEDDINGS:
-        method = replace(published(cell.method, cell.dataset, cell.seed), **cell.settings)
-        results = evaluate([method.fit(data)], labels_of(data), chosen, training_draws=1, head=head)
+        results = evaluate([_fitted(method, cell, data, cache)], labels_of(data), chosen, training_draws=1, head=head)
         about = {"settings": _plain(method)}
     else:
-        model = trained(data, cell.settings | {"seed": cell.seed}, cache)
+        model = trained(data, method.model_dump(), cache)
         if cell.method == "bgcl-fixed":
             results = evaluate([model.embed(data)], labels_of(data), chosen, training_draws=1, head=head)
         else:
             results = evaluate_model(model, data, cell.protocol, cell.splits, head=head, **how)
         about = {
-            "settings": model.settings.model_dump(mode="json", exclude_none=True),
+            "settings": _plain(method),
             "drop_rates": model.drop_rates_,
             "training_seconds": round(sum(record["seconds"] for record in model.history_), 1),
         }
     return about | scores(results, development_half(data.num_nodes))
+
+
+def _fitted(method: Any, cell: Cell, data: "Data", cache: Cache) -> Any:
+    """The embeddings of a baseline, which are kept: another head or other splits need no other fit."""
+    name = json.dumps([cell.method, _plain(method), digest(data)], sort_keys=True)
+    path = cache.embeddings(hashlib.sha256(name.encode()).hexdigest()[:20])
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):  # not there, or damaged
+        embeddings = method.fit(data)
+        with whole(path) as part:
+            np.save(part, embeddings, allow_pickle=False)
+        return embeddings
 
 
 def trained(data: "Data", settings: dict[str, Any], cache: Cache) -> BGCL:
@@ -127,7 +141,7 @@ def scores(results: list[SplitResult], development: Any) -> dict[str, Any]:
 
 
 def _noise(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
-    settings = make_settings(**cell.settings | {"seed": cell.seed}).model_dump(mode="json", exclude_none=True)
+    settings = _plain(_method(cell))
     found = noise_experiment(
         data, **cell.noise, seed=cell.seed, **{name: value for name, value in settings.items() if name != "seed"},
         train=lambda graph: trained(graph, settings | {"normalise_rows": False}, cache),
@@ -141,6 +155,15 @@ def _noise(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
     }
 
 
+def _method(cell: Cell) -> Any:
+    """A baseline, or BGCL's settings, with all that it takes by itself."""
+    if cell.method in CLASSIFIERS or cell.method in EMBEDDINGS:
+        return replace(published(cell.method, cell.dataset, cell.seed), **cell.settings)
+    return make_settings(**cell.settings | {"seed": cell.seed})
+
+
 def _plain(method: Any) -> dict[str, Any]:
-    """A baseline's settings as JSON has them."""
+    """All settings as JSON has them."""
+    if isinstance(method, Settings):
+        return method.model_dump(mode="json", exclude_none=True)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(method).items()}

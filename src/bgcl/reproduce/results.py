@@ -39,14 +39,10 @@ def write(path: Path, experiment: str, new: Iterable[Result]) -> None:
     write_text(path, f'{{"experiment": "{experiment}", "results": [\n{rows}\n]}}\n')
 
 
-def of(found: Iterable[Result], method: str, dataset: str, label: str | None = None) -> list[Result]:
-    """The results of a method on a data set, by seed."""
-    chosen = [
-        result
-        for result in found
-        if (result["cell"]["method"], result["cell"]["dataset"]) == (method, dataset)
-        and label in (None, result["cell"]["label"])
-    ]
+def of(found: Iterable[Result], method: str, dataset: str, label: str = "") -> list[Result]:
+    """The results of a method, or of a variant of it, on a data set, by seed."""
+    place = {"method": method, "dataset": dataset, "label": label}
+    chosen = [result for result in found if result["cell"].items() >= place.items()]
     return sorted(chosen, key=lambda result: int(result["cell"]["seed"]))
 
 
