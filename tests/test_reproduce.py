@@ -176,6 +176,8 @@ def test_presets_have_the_papers_architecture():
     for name, table in paper.hyperparameters().items():
         settings = make_settings(name)
         for setting in ("widths", "activation", "tau", "lr_weights", "weight_decay"):
+            if (name, setting) == ("amazon-computers", "activation"):
+                continue  # PReLU instead of ReLU was chosen on the development half
             wanted = table[setting]
             assert getattr(settings, setting) == (tuple(wanted) if isinstance(wanted, list) else wanted), name
 
@@ -190,6 +192,17 @@ def result(method, seed, accuracy, label="", dataset="cora"):
         "cell": cell.to_dict(), "accuracy": accuracy, "scores": scores, "curves": curves, "drop_rates": rates,
         "seconds": 1.0, "training_seconds": 1.0, "blind": 0.5, "versions": {"bgcl": "0"},
     }  # fmt: skip
+
+
+def test_a_baseline_that_is_far_from_the_paper_is_shown_with_the_papers_head():
+    found = [result("dgi", 0, [0.9, 0.92]), result("dgi", 0, [0.8, 0.84], experiments.PAPERS_HEAD)]
+    found += [result("grace", 0, [0.835, 0.835]), result("gae", 0, [0.7, 0.7])]
+    rows = pages.far_rows(experiments.TABLE1, found)[1:]
+    assert rows == [
+        ["GAE", "cora", "70.00", "76.9", "-6.90", "-", "-"],
+        ["DGI", "cora", "91.00", "82.6", "+8.40", "82.00", "-0.60"],
+    ]
+    assert pages.accuracy_rows(experiments.TABLE1, found)[7][1].startswith("91.00")  # not mixed with the other head
 
 
 def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path):

@@ -212,8 +212,7 @@ def _ablation_cells(
     for question, answers in variants().items():
         for answer, change in list(answers.items())[-1 if quick else 0 :]:
             settings = settings_of(dataset) | SHORT | {k: v for k, v in change.items() if k != "evaluation"}
-            many = 1 if quick or " and 0." in answer else seeds or 2  # a point of the grid has one seed
-            for seed in range(many):
+            for seed in range(1 if quick else seeds or 2):
                 label, how = f"{question}: {answer}", change.get("evaluation", {})
                 found.append(_cell(method, dataset, seed, settings, splits or 20, quick, label, **how))
     return found

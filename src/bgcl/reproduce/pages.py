@@ -336,7 +336,7 @@ def search_rows(folder: Path) -> Rows:
         settings = dict(trial["settings"])
         dropped = "; ".join(settings.pop("drop"))
         others = ", ".join(f"{name} {value}" for name, value in settings.items() if name != "widths")
-        accuracies = [f"{100 * trial[kind]['accuracy']:.2f}" for kind in ("fixed", "mixture")]
+        accuracies = [f"{100 * trial[kind]['accuracy']:.2f}" if kind in trial else "-" for kind in ("fixed", "mixture")]
         rows.append([trial["dataset"], dropped, others, *accuracies])
     return rows
 
