@@ -41,6 +41,12 @@ def check_graph(data: Data) -> Data:
 
     `y`, what ends in `_mask`, `name`, and what a graph's reader adds (`ids`, `classes`, `attributes`, `recipe`) are
     kept. Edge weights and other fields are not: no method here uses them.
+
+    >>> import bgcl, torch
+    >>> from torch_geometric.data import Data
+    >>> data = Data(x=torch.eye(3), edge_index=torch.tensor([[0, 0, 1], [1, 1, 1]]))
+    >>> bgcl.check_graph(data).edge_index.tolist()
+    [[0, 1], [1, 0]]
     """
     if not isinstance(data, Data):
         raise BGCLError(f"The graph must be a torch_geometric.data.Data. Got {type(data).__name__} instead.")

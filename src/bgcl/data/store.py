@@ -51,6 +51,10 @@ def load(
     out is guessed: `id`, `source`, `target`, `label`, `ignore`, `categorical`, `text` (each of the last three one or
     several), `words` (at most so many), `skip_unknown` (edges to nodes that are not there). What looks wrong goes to
     the log.
+
+    >>> import bgcl
+    >>> bgcl.load("cora").num_nodes
+    2708
     """
     from bgcl.data.pyg import read_npz, to_data
 

@@ -47,6 +47,12 @@ def report(
 
     `samples` draws are made; without a `seed`, with the model's. The map is t-SNE where openTSNE is installed
     (`bgcl[report]`), and PCA elsewhere. The same model and seed give the same page.
+
+    >>> import bgcl, tempfile
+    >>> data = bgcl.example_graph()
+    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
+    >>> bgcl.report(model, data, f"{tempfile.mkdtemp()}/report.html", samples=8).name
+    'report.html'
     """
     out = Path(out)
     check_out(out)
