@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from bgcl.files import write_text
-from bgcl.reproduce import pages
+from bgcl.reproduce import figures, pages
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- results: made by scripts/results_pages.py -->", "<!-- end of results -->"
@@ -22,6 +22,6 @@ def with_table(readme: str, folder: Path) -> str:
 
 if __name__ == "__main__":
     results, docs, readme = ROOT / "results", ROOT / "docs", ROOT / "README.md"
-    pages.write_figures(results, docs / "images")
+    figures.write_figures(results, docs / "images")
     write_text(docs / "results.md", pages.page(results, (docs / "results_introduction.md").read_text("utf-8")))
     write_text(readme, with_table(readme.read_text("utf-8"), results))

@@ -11,29 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bgcl.cli import main
-
 FAST = ["--epochs", "2", "--set", "widths=[8, 4]", "--quiet"]
 LONGER = ["--epochs", "40", "--set", "widths=[32, 16]", "--set", "lr_weights=0.01", "--quiet"]
-
-
-@pytest.fixture
-def bgcl(monkeypatch, capsys, tmp_path):
-    """Run a command in an empty folder; gives (exit code, output, errors)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bgcl", *arguments])
-        handler = signal.getsignal(signal.SIGTERM)
-        try:
-            with pytest.raises(SystemExit) as exit_:
-                main()
-        finally:
-            signal.signal(signal.SIGTERM, handler)
-        out, err = capsys.readouterr()
-        return exit_.value.code, out, err
-
-    return run
 
 
 def small_graph(path: Path, **change) -> Path:
@@ -48,10 +27,10 @@ def small_graph(path: Path, **change) -> Path:
     return path
 
 
-def test_train_then_embed_round_trip(bgcl, tmp_path):
+def test_train_then_embed_round_trip(run, tmp_path):
     graph = str(small_graph(tmp_path / "ring.npz"))
-    assert bgcl("train", graph, "--out", "r", *FAST)[0] == 0
-    code, out, _ = bgcl("embed", "r", "--samples", "6", "--out", "e.npz", "--json")
+    assert run("train", graph, "--out", "r", *FAST)[0] == 0
+    code, out, _ = run("embed", "r", "--samples", "6", "--out", "e.npz", "--json")
     assert code == 0
     assert json.loads(out)["arrays"]["draws"] == [6, 12, 4]
     arrays = np.load("e.npz")
@@ -61,10 +40,10 @@ def test_train_then_embed_round_trip(bgcl, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
-def test_embed_writes_a_row_for_each_node(bgcl, tmp_path, ending):
-    bgcl("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *FAST)
-    assert bgcl("embed", "r", "--samples", "6", "--out", f"e.{ending}")[0] == 0
-    bgcl("embed", "r", "--samples", "6", "--out", "e.npz")
+def test_embed_writes_a_row_for_each_node(run, tmp_path, ending):
+    run("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *FAST)
+    assert run("embed", "r", "--samples", "6", "--out", f"e.{ending}")[0] == 0
+    run("embed", "r", "--samples", "6", "--out", "e.npz")
     table, arrays = read_table(Path(f"e.{ending}")), np.load("e.npz")
     assert table["node"] == list(range(12))
     np.testing.assert_allclose(table["astd"], arrays["astd"], rtol=1e-5)
@@ -82,16 +61,16 @@ def read_table(path: Path) -> dict[str, list]:
     return (pyarrow.parquet.read_table if path.suffix == ".parquet" else pyarrow.csv.read_csv)(path).to_pydict()
 
 
-def test_embed_without_draws_gives_the_same_moments(bgcl, tmp_path):
-    bgcl("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *FAST)
-    bgcl("embed", "r", "--samples", "6", "--out", "all.npz")
-    bgcl("embed", "r", "--samples", "6", "--no-draws", "--out", "few.npz")
+def test_embed_without_draws_gives_the_same_moments(run, tmp_path):
+    run("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *FAST)
+    run("embed", "r", "--samples", "6", "--out", "all.npz")
+    run("embed", "r", "--samples", "6", "--no-draws", "--out", "few.npz")
     assert "draws" not in np.load("few.npz")
     np.testing.assert_allclose(np.load("few.npz")["deviation"], np.load("all.npz")["deviation"], atol=1e-6)
 
 
-def test_train_prints_the_drop_rates_as_json(bgcl, tmp_path):
-    code, out, _ = bgcl("train", str(small_graph(tmp_path / "ring.npz")), "--drop", "edges at 0.2/0.4", "--json", *FAST)
+def test_train_prints_the_drop_rates_as_json(run, tmp_path):
+    code, out, _ = run("train", str(small_graph(tmp_path / "ring.npz")), "--drop", "edges at 0.2/0.4", "--json", *FAST)
     found = json.loads(out)
     assert code == 0
     assert found["epoch"] == 2
@@ -102,18 +81,18 @@ def test_train_prints_the_drop_rates_as_json(bgcl, tmp_path):
     }
 
 
-def test_resume_from_the_command_line_continues(bgcl, tmp_path):
+def test_resume_from_the_command_line_continues(run, tmp_path):
     graph = str(small_graph(tmp_path / "ring.npz"))
-    bgcl("train", graph, "--out", "one", *FAST)
-    assert bgcl("train", graph, "--out", "one", "--resume", "--epochs", "4", "--quiet")[0] == 0
-    bgcl("train", graph, "--out", "two", "--epochs", "4", "--set", "widths=[8, 4]", "--quiet")
-    bgcl("embed", "one", "--out", "one.npz", "--samples", "2")
-    bgcl("embed", "two", "--out", "two.npz", "--samples", "2")
+    run("train", graph, "--out", "one", *FAST)
+    assert run("train", graph, "--out", "one", "--resume", "--epochs", "4", "--quiet")[0] == 0
+    run("train", graph, "--out", "two", "--epochs", "4", "--set", "widths=[8, 4]", "--quiet")
+    run("embed", "one", "--out", "one.npz", "--samples", "2")
+    run("embed", "two", "--out", "two.npz", "--samples", "2")
     assert np.array_equal(np.load("one.npz")["draws"], np.load("two.npz")["draws"])
 
 
-def test_demo_shows_how_far_to_trust_and_saves_pictures(bgcl):
-    code, out, _ = bgcl("demo", "--epochs", "2", "--json")
+def test_demo_shows_how_far_to_trust_and_saves_pictures(run):
+    code, out, _ = run("demo", "--epochs", "2", "--json")
     found = json.loads(out)
     assert code == 0
     assert 0.2 < found["scores"]["accuracy"]["mean"] < 1
@@ -143,10 +122,10 @@ def blobs(tmp_path) -> str:
     return str(tmp_path / "blobs.npz")
 
 
-def test_evaluate_reports_scores_of_all_measures_over_splits_and_seeds(bgcl, blobs):
+def test_evaluate_reports_scores_of_all_measures_over_splits_and_seeds(run, blobs):
     for seed in ("0", "1"):
-        bgcl("train", blobs, "--out", f"r{seed}", "--seed", seed, *LONGER)
-    code, out, _ = bgcl("evaluate", "r0", "r1", "--splits", "3", "--samples", "14", "--json", "--plots", "p")
+        run("train", blobs, "--out", f"r{seed}", "--seed", seed, *LONGER)
+    code, out, _ = run("evaluate", "r0", "r1", "--splits", "3", "--samples", "14", "--json", "--plots", "p")
     found = json.loads(out)
     assert code == 0
     assert found["protocol"] == "grace"
@@ -156,20 +135,20 @@ def test_evaluate_reports_scores_of_all_measures_over_splits_and_seeds(bgcl, blo
     assert [Path(path).name for path in found["plots"]] == [
         "pavpu.png", "reliability.png", "risk_coverage.png", "uncertainty_by_class.png"
     ]  # fmt: skip
-    code, out, _ = bgcl("evaluate", "r0", "--splits", "2", "--samples", "14", "--quiet")
+    code, out, _ = run("evaluate", "r0", "--splits", "2", "--samples", "14", "--quiet")
     assert code == 0
     assert "least confidence *" in out
 
 
-def test_evaluate_by_the_papers_appendix(bgcl, blobs):
-    bgcl("train", blobs, "--out", "r", *FAST)
-    found = json.loads(bgcl("evaluate", "r", "--appendix", "--splits", "2", "--json")[1])
+def test_evaluate_by_the_papers_appendix(run, blobs):
+    run("train", blobs, "--out", "r", *FAST)
+    found = json.loads(run("evaluate", "r", "--appendix", "--splits", "2", "--json")[1])
     assert (found["samples"], found["training_draws"], found["set_size"]) == (500, 10, 10)
 
 
-def test_predict_writes_label_class_probability_and_uncertainty(bgcl, blobs):
-    bgcl("train", blobs, "--out", "r", *LONGER)
-    code, out, _ = bgcl("predict", "r", "--out", "p.csv", "--samples", "14", "--json")
+def test_predict_writes_label_class_probability_and_uncertainty(run, blobs):
+    run("train", blobs, "--out", "r", *LONGER)
+    code, out, _ = run("predict", "r", "--out", "p.csv", "--samples", "14", "--json")
     assert code == 0
     table = read_table(Path("p.csv"))
     assert json.loads(out)["labelled"] == 100
@@ -180,9 +159,9 @@ def test_predict_writes_label_class_probability_and_uncertainty(bgcl, blobs):
     assert (np.array(table["predicted"]) == np.arange(120) % 2).mean() > 0.8
 
 
-def test_scores_as_a_table_and_undefined_spreads_as_null(bgcl, blobs):
-    bgcl("train", blobs, "--out", "r", *FAST)
-    code, out, _ = bgcl("evaluate", "r", "--splits", "2", "--samples", "14", "--json", "--out", "scores.csv")
+def test_scores_as_a_table_and_undefined_spreads_as_null(run, blobs):
+    run("train", blobs, "--out", "r", *FAST)
+    code, out, _ = run("evaluate", "r", "--splits", "2", "--samples", "14", "--json", "--out", "scores.csv")
     assert code == 0
     assert json.loads(out, parse_constant=pytest.fail)["scores"]["accuracy"]["over_seeds"] is None
     table = read_table(Path("scores.csv"))
@@ -190,7 +169,7 @@ def test_scores_as_a_table_and_undefined_spreads_as_null(bgcl, blobs):
 
 
 @pytest.mark.parametrize("name", ["Cora", "CORA"])
-def test_a_data_set_brings_its_preset_however_it_is_spelt(bgcl, name):
+def test_a_data_set_brings_its_preset_however_it_is_spelt(run, name):
     from bgcl.cli.training import _preset
 
     assert _preset(name, None) == "cora"
@@ -199,12 +178,12 @@ def test_a_data_set_brings_its_preset_however_it_is_spelt(bgcl, name):
     assert _preset("pubmed", None) is None
 
 
-def test_a_run_that_is_overwritten_stays_until_the_first_epoch_of_the_new_one(bgcl, tmp_path, monkeypatch):
+def test_a_run_that_is_overwritten_stays_until_the_first_epoch_of_the_new_one(run, tmp_path, monkeypatch):
     graph = str(small_graph(tmp_path / "ring.npz"))
-    bgcl("train", graph, "--out", "r", *FAST)
+    run("train", graph, "--out", "r", *FAST)
     before = Path("r/model.safetensors").read_bytes()
     monkeypatch.setattr("bgcl.training.Training.step", interrupted)
-    code, _, err = bgcl("train", graph, "--out", "r", "--overwrite", *FAST)
+    code, _, err = run("train", graph, "--out", "r", "--overwrite", *FAST)
     assert code == 130
     assert "Go on with" not in err
     assert Path("r/model.safetensors").read_bytes() == before
@@ -214,22 +193,22 @@ def interrupted(*_):
     raise KeyboardInterrupt
 
 
-def test_rank_lists_the_most_uncertain_nodes_first(bgcl, blobs):
-    bgcl("train", blobs, "--out", "r", *FAST)
-    bgcl("predict", "r", "--out", "p.json", "--samples", "14")
+def test_rank_lists_the_most_uncertain_nodes_first(run, blobs):
+    run("train", blobs, "--out", "r", *FAST)
+    run("predict", "r", "--out", "p.json", "--samples", "14")
     entropy = np.array(read_table(Path("p.json"))["predictive_entropy"])
-    rows = json.loads(bgcl("rank", "r", "--by", "entropy", "--top", "5", "--samples", "14", "--json")[1])
+    rows = json.loads(run("rank", "r", "--by", "entropy", "--top", "5", "--samples", "14", "--json")[1])
     assert [row["node"] for row in rows] == np.argsort(-entropy)[:5].tolist()
-    rows = json.loads(bgcl("rank", "r", "--unlabelled", "--top", "20", "--samples", "14", "--json")[1])
+    rows = json.loads(run("rank", "r", "--unlabelled", "--top", "20", "--samples", "14", "--json")[1])
     assert {row["node"] for row in rows} == {node for node in range(120) if node % 6 == 5}
 
 
 @pytest.mark.parametrize("by", ["astd", "disagreement"])
-def test_rank_needs_no_labels_for_measures_of_the_embedding(bgcl, tmp_path, by):
-    bgcl("train", str(small_graph(tmp_path / "ring.npz", labels=None)), "--out", "r", *FAST)
-    rows = json.loads(bgcl("rank", "r", "--by", by, "--top", "12", "--samples", "8", "--diverse", "--json")[1])
+def test_rank_needs_no_labels_for_measures_of_the_embedding(run, tmp_path, by):
+    run("train", str(small_graph(tmp_path / "ring.npz", labels=None)), "--out", "r", *FAST)
+    rows = json.loads(run("rank", "r", "--by", by, "--top", "12", "--samples", "8", "--diverse", "--json")[1])
     assert sorted(row["node"] for row in rows) == list(range(12))
-    assert bgcl("rank", "r", "--by", by, "--top", "3", "--samples", "8", "--out", "rank.csv")[0] == 0
+    assert run("rank", "r", "--by", by, "--top", "3", "--samples", "8", "--out", "rank.csv")[0] == 0
     assert read_table(Path("rank.csv"))["rank"] == [1, 2, 3]
 
 
@@ -237,9 +216,9 @@ class TestBadInputDownstream:
     """Each one clear line and exit code 2."""
 
     @pytest.fixture
-    def run(self, bgcl, blobs):
-        bgcl("train", blobs, "--out", "r", *FAST)
-        return bgcl
+    def run(self, run, blobs):
+        run("train", blobs, "--out", "r", *FAST)
+        return run
 
     def test_runs_of_different_settings_are_not_pooled(self, run, blobs):
         run("train", blobs, "--out", "other", "--set", "tau=0.7", *FAST)
@@ -306,9 +285,9 @@ class TestBadInputDownstream:
         check_refused(run("rank", "r", "--top", "500"), "--top must be between 1")
 
 
-def test_data_list_and_verify(bgcl):
-    assert {row["name"] for row in json.loads(bgcl("data", "list", "--json")[1])} >= {"cora", "wikics", "coauthor-cs"}
-    assert "matches the published content" in bgcl("data", "verify", "cora")[1]
+def test_data_list_and_verify(run):
+    assert {row["name"] for row in json.loads(run("data", "list", "--json")[1])} >= {"cora", "wikics", "coauthor-cs"}
+    assert "matches the published content" in run("data", "verify", "cora")[1]
 
 
 NONE = np.zeros(0, int)
@@ -327,9 +306,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_graph_is_one_clear_line(bgcl, tmp_path, name):
+def test_a_broken_graph_is_one_clear_line(run, tmp_path, name):
     change, word = BROKEN[name]
-    check_refused(bgcl("train", str(small_graph(tmp_path / "bad.npz", **change)), *FAST), "bad.npz", word)
+    check_refused(run("train", str(small_graph(tmp_path / "bad.npz", **change)), *FAST), "bad.npz", word)
 
 
 BAD = {
@@ -358,9 +337,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_one_clear_line(bgcl, name):
+def test_bad_input_is_one_clear_line(run, name):
     arguments, message = BAD[name]
-    check_refused(bgcl(*arguments), message)
+    check_refused(run(*arguments), message)
 
 
 def check_refused(result: tuple[int, str, str], *messages: str) -> None:
@@ -372,17 +351,17 @@ def check_refused(result: tuple[int, str, str], *messages: str) -> None:
     assert "Traceback" not in err
 
 
-def test_a_run_is_not_overwritten_by_accident(bgcl, tmp_path):
+def test_a_run_is_not_overwritten_by_accident(run, tmp_path):
     graph = str(small_graph(tmp_path / "ring.npz"))
-    bgcl("train", graph, "--out", "r", *FAST)
-    check_refused(bgcl("train", graph, "--out", "r", *FAST), "--resume", "--overwrite")
-    assert bgcl("train", graph, "--out", "r", "--overwrite", *FAST)[0] == 0
+    run("train", graph, "--out", "r", *FAST)
+    check_refused(run("train", graph, "--out", "r", *FAST), "--resume", "--overwrite")
+    assert run("train", graph, "--out", "r", "--overwrite", *FAST)[0] == 0
 
 
-def test_a_damaged_model_file_is_one_clear_line(bgcl, tmp_path):
-    bgcl("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *FAST)
+def test_a_damaged_model_file_is_one_clear_line(run, tmp_path):
+    run("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *FAST)
     Path("r/model.safetensors").write_bytes(b"\0" * 100)
-    check_refused(bgcl("embed", "r", "--out", "e.npz"), "model.safetensors is damaged")
+    check_refused(run("embed", "r", "--out", "e.npz"), "model.safetensors is damaged")
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
@@ -407,17 +386,17 @@ def test_an_interrupted_training_keeps_its_epochs_and_says_how_to_go_on(tmp_path
     assert json.loads(done.stdout)["epoch"] == kept + 2
 
 
-def test_report_writes_one_page_beside_the_run_or_where_it_is_told(bgcl, blobs):
-    bgcl("train", blobs, "--out", "r", *FAST)
-    code, out, _ = bgcl("report", "r", "--samples", "12", "--json")
+def test_report_writes_one_page_beside_the_run_or_where_it_is_told(run, blobs):
+    run("train", blobs, "--out", "r", *FAST)
+    code, out, _ = run("report", "r", "--samples", "12", "--json")
     assert code == 0
     assert json.loads(out) == {
         "file": str(Path("r/report.html")), "nodes": 120, "bytes": Path("r/report.html").stat().st_size
     }  # fmt: skip
-    code, out, _ = bgcl("report", "r", "--samples", "12", "--out", "page.html", "--quiet")
+    code, out, _ = run("report", "r", "--samples", "12", "--out", "page.html", "--quiet")
     assert code == 0
     assert "120 nodes" in out
     assert Path("page.html").read_bytes() == Path("r/report.html").read_bytes()
-    code, _, err = bgcl("report", "r", "--out", "page.txt")
+    code, _, err = run("report", "r", "--out", "page.txt")
     assert code == 2
     assert "must end in .html" in err

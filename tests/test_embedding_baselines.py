@@ -115,6 +115,7 @@ def test_published_settings_are_those_of_the_authors() -> None:
     assert (citeseer.edges, citeseer.features, citeseer.tau) == ((0.2, 0.0), (0.3, 0.2), 0.9)
     assert (citeseer.widths, citeseer.activation, citeseer.lr) == ((512, 256), "prelu", 1e-3)
     assert published("gae", "citeseer").widths == (512, 256)
+    assert [published("vgae", name).normalise_rows for name in ("citeseer", "amazon-photo")] == [True, False]
     assert published("bgrl", "Amazon_Photo").drop == ("edges at 0.4/0.1", "features at 0.1/0.2")
     with pytest.raises(BGCLError, match="Did you mean cora"):
         published("grace", "coar")

@@ -1,8 +1,6 @@
 """As a new user has it: two CSV files, string ids, half of the labels missing, a category."""
 
 import json
-import signal
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,27 +8,8 @@ import pandas
 import pytest
 
 import bgcl
-from bgcl.cli import main
 
 FAST = ["--epochs", "30", "--set", "widths=[16, 8]", "--set", "lr_weights=0.01", "--quiet"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bgcl", *arguments])
-        handler = signal.getsignal(signal.SIGTERM)
-        try:
-            with pytest.raises(SystemExit) as exit_:
-                main()
-        finally:
-            signal.signal(signal.SIGTERM, handler)
-        out, err = capsys.readouterr()
-        return exit_.value.code, out, err
-
-    return run
 
 
 def shop(folder: Path, people: int = 80, first: int = 0, labels: bool = True) -> Path:

@@ -14,7 +14,7 @@ from bgcl.baselines import published
 from bgcl.cli import app
 from bgcl.errors import BGCLError
 from bgcl.reproduce import compute as computing
-from bgcl.reproduce import experiments, pages, paper, results
+from bgcl.reproduce import experiments, figures, pages, paper, results
 from bgcl.reproduce import run as running
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
@@ -241,8 +241,8 @@ def test_tables_have_ours_beside_the_papers(tmp_path):
     pavpu = pages.pavpu_rows([result("bgcl", 1, [0.8]), result("gdc-gcn", 0, [0.7])])
     assert [row[-2:] for row in pavpu[1:]] == [["11", ""], ["", ""]]
     results.write(tmp_path / "pavpu.json", "pavpu", [result("bgcl", 1, [0.8]), result("gdc-gcn", 0, [0.7])])
-    pages.write_figures(tmp_path, tmp_path)
-    assert pages.SOURCE.search((tmp_path / "pavpu.png").read_bytes())
+    figures.write_figures(tmp_path, tmp_path)
+    assert figures.SOURCE.search((tmp_path / "pavpu.png").read_bytes())
 
 
 def test_blind_accuracy_is_that_of_test_nodes_outside_the_development_half(data):
@@ -262,12 +262,12 @@ def test_blind_accuracy_is_that_of_test_nodes_outside_the_development_half(data)
 def test_the_page_and_the_figures_are_those_of_the_files_in_results():
     script = pages.page(ROOT / "results", (ROOT / "docs" / "results_introduction.md").read_text("utf-8"))
     assert (ROOT / "docs" / "results.md").read_text("utf-8") == script
-    for name in pages.FIGURES:
+    for name in figures.FIGURES:
         found = results.read(results.path_of(ROOT / "results", name))
         assert found
-        named = pages.SOURCE.search((ROOT / "docs" / "images" / f"{name}.png").read_bytes())
+        named = figures.SOURCE.search((ROOT / "docs" / "images" / f"{name}.png").read_bytes())
         assert named
-        assert named.group(1).decode() == pages.digest(found)
+        assert named.group(1).decode() == figures.digest(found)
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_other_seed_other_model(graph):
     [
         {"mask_values": "relaxed", "rate_draw": "sample"},
         {"mask_values": "hard"},
-        {"rate_nodes": 7},
+        {"rate_nodes": 7, "loss_nodes": 11},
         {"batches": 3, "clusters_per_batch": 1},
         {"batches": 3, "clusters_per_batch": 4, "rate_nodes": 7},
     ],
@@ -176,11 +176,12 @@ def test_the_masks_of_both_steps_have_the_values_that_the_setting_says(graph, ma
     assert all(torch.isfinite(p.grad).all() and (p.grad != 0).all() for p in training.theta_a)
 
 
-def test_a_step_of_the_rates_that_may_look_at_all_nodes_looks_at_all_of_them(graph):
+@pytest.mark.parametrize("setting", ["rate_nodes", "loss_nodes"])
+def test_a_step_that_may_look_at_all_nodes_looks_at_all_of_them(graph, setting):
     """Bit for bit, down to the random numbers that are left: nodes are chosen only where there are more."""
     states = []
-    for rate_nodes in (30, 31, 10_000):
-        training = begin(graph, rate_nodes=rate_nodes)
+    for most in (30, 31, 10_000):
+        training = begin(graph, **{setting: most})
         objectives = [training.step().objective for _ in range(2)]
         states.append((objectives, [p.detach() for p in training.theta_a + training.theta_w], training.state()))
     for objectives, parameters_, state in states[1:]:
@@ -189,11 +190,12 @@ def test_a_step_of_the_rates_that_may_look_at_all_nodes_looks_at_all_of_them(gra
         assert torch.equal(state["generator"], states[0][2]["generator"])
 
 
-def test_a_step_of_the_rates_that_may_look_at_few_nodes_sees_the_loss_of_some_of_them(graph):
+@pytest.mark.parametrize("setting", ["rate_nodes", "loss_nodes"])
+def test_a_step_that_may_look_at_few_nodes_sees_the_loss_of_some_of_them(graph, setting):
     """Among themselves, after the whole graph is encoded: which of them, all subsets tell."""
     tiny = graph.subgraph(torch.arange(8))
     lively = {"activation": "prelu", "mask_values": "relaxed"}  # no two nodes have the same embedding
-    training = begin(tiny, rate_nodes=5, keep=0.0, kl_weight=0.5, **lively)
+    training = begin(tiny, **{setting: 5}, keep=0.0, kl_weight=0.5, **lively)
     network, whole, chosen = training.network, training.batches.graph, set()
     for _ in range(6):
         state = training.generator.get_state()
@@ -201,8 +203,11 @@ def test_a_step_of_the_rates_that_may_look_at_few_nodes_sees_the_loss_of_some_of
             o, t = network.views(whole, torch.Generator().set_state(state))
             subsets = {s: float(network.loss(o[list(s)], t[list(s)])) for s in combinations(range(8), 5)}
             kl = float(network.augmentation.kl())
-        objective = training._augmentation_step(whole, training.rates)
-        matches = [s for s, loss in subsets.items() if loss - 0.5 * kl == pytest.approx(objective, abs=1e-5)]
+        if setting == "rate_nodes":
+            seen = training._augmentation_step(whole, training.rates) + 0.5 * kl
+        else:
+            seen, _ = training._encoder_step(whole)
+        matches = [s for s, loss in subsets.items() if loss == pytest.approx(seen, abs=1e-5)]
         assert len(matches) == 1
         chosen.add(matches[0])
     assert len(chosen) > 1

@@ -10,10 +10,11 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from torch_geometric.data import Data
 
-from bgcl.data.columns import Category, LeftOut, Number, coded, numbers
+from bgcl.data.columns import Category, LeftOut, Number
 from bgcl.data.pyg import check_graph
 from bgcl.data.recipe import Reading
 from bgcl.data.tables import Table
+from bgcl.data.values import coded, numbers
 
 Array = npt.NDArray[Any]
 

@@ -65,6 +65,9 @@ class Settings(BaseModel):
     weight_decay: float = Field(5e-9, ge=0, le=1, description="lambda, the weight of the KL of the weights")
     lr_weights: float = Field(0.001, gt=0, le=1, description="learning rate of the encoder")
     lr_rates: float = Field(0.01, gt=0, le=1, description="learning rate of the drop rates")
+    loss_nodes: int = Field(
+        1 << 30, ge=2, le=1 << 30, description="nodes whose loss the encoder's step looks at, at most"
+    )
     rate_nodes: int = Field(1024, ge=2, le=1 << 30, description="nodes whose loss the rates' step looks at, at most")
     epochs: int = Field(300, ge=1, le=1_000_000, description="number of epochs")
     batches: int = Field(1, ge=1, le=100_000, description="number of batches of an epoch, made of METIS clusters")

@@ -93,7 +93,7 @@ class Training:
         with _only(self.theta_w, self.theta_a):
             self.weights.zero_grad()
             o, t = self.network.views(graph, self.generator)
-            loss = self.network.loss(o, t)
+            loss = self.network.loss(*self._some(o, t, self.settings.loss_nodes))
             self._check(loss, "lr_weights")
             (loss + self.network.weight_decay()).backward()  # type: ignore[no-untyped-call]
             self.weights.step()
@@ -102,18 +102,19 @@ class Training:
     def _augmentation_step(self, graph: Graph, optimiser: torch.optim.Optimizer) -> float:
         with _only(self.theta_a, self.theta_w):
             optimiser.zero_grad()
-            o, t = self.network.views(graph, self.generator)
-            if graph.nodes > self.settings.rate_nodes:
-                # A few numbers are learned from the loss: that of some of the nodes tells as much, in far less time.
-                some = torch.randperm(graph.nodes, generator=self.generator, device=o.device)[
-                    : self.settings.rate_nodes
-                ]
-                o, t = o[some], t[some]
+            o, t = self._some(*self.network.views(graph, self.generator), self.settings.rate_nodes)
             objective = self.network.adversary(self.network.loss(o, t), len(o)) - self.network.kl()
             self._check(objective, "lr_rates")
             (-objective).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
         return float(objective.detach())
+
+    def _some(self, o: Tensor, t: Tensor, most: int) -> tuple[Tensor, Tensor]:
+        """Both views of at most so many nodes, picked at random: their loss among themselves tells nearly as much."""
+        if len(o) <= most:
+            return o, t
+        some = torch.randperm(len(o), generator=self.generator, device=o.device)[:most]
+        return o[some], t[some]
 
     def _check(self, value: Tensor, rate: str) -> None:
         if not math.isfinite(number := float(value.detach())):

@@ -1,5 +1,6 @@
 """DeepWalk and node2vec: random walks read as sentences, whose words, the nodes, gensim's word2vec learns."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,9 +35,9 @@ class _SkipGram(EmbeddingMethod):
     def _walks(self, neighbours: Neighbours, random: np.random.Generator) -> Array:
         return random_walks(neighbours, self.walks, self.length, random)
 
+    @abstractmethod
     def _softmax(self) -> dict[str, int]:
         """How word2vec gets around the sum over all nodes."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)

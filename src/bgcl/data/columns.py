@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_matrix
 
 from bgcl.data.tables import Table
+from bgcl.data.values import NUMBER, as_text, coded, is_list, is_text, numbers, vectors
 from bgcl.data.words import vocabulary, word_matrix
 from bgcl.errors import BGCLError
 
@@ -23,7 +24,6 @@ Block = Any  # (N, attributes): an array, or a SciPy csr_matrix, which has no ty
 
 FEW = 64  # values that a column of categories may have without being asked
 MOST_CATEGORIES = 1000
-_NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def learn(table: Table, name: str, *, declared: str | None, most_words: int) -> 
         return _learn_category(table, name)
     if declared == "words":
         return _learn_words(table, name, most_words)
-    if _is_list(kind):
+    if is_list(kind):
         return _learn_vector(table, name)
     if pa.types.is_nested(kind):
         return LeftOut(name, f"values of type {kind} are not understood")
@@ -215,7 +215,7 @@ def learn(table: Table, name: str, *, declared: str | None, most_words: int) -> 
         if pc.count_distinct(values).as_py() < 2:
             return LeftOut(name, "it is constant")
         return Boolean(name, missing=values.null_count > 0)
-    if _is_text(kind):
+    if is_text(kind):
         return _learn_text(table, name, most_words)
     return _learn_number(table, name)
 
@@ -283,7 +283,7 @@ def _learn_text(table: Table, name: str, most_words: int) -> Column:
 
 def _check_not_mixed(table: Table, name: str, codes: Array, values: Any, counts: Array) -> None:
     """A column of numbers in which some values are not: nobody means those numbers to be categories."""
-    is_number = pc.match_substring_regex(values, _NUMBER).to_numpy(zero_copy_only=False)
+    is_number = pc.match_substring_regex(values, NUMBER).to_numpy(zero_copy_only=False)
     count, known = int(counts[is_number].sum()), int(counts.sum())
     if known > count >= known / 2:
         row = int(np.flatnonzero(np.append(~is_number, False)[codes])[0])
@@ -291,106 +291,3 @@ def _check_not_mixed(table: Table, name: str, codes: Array, values: Any, counts:
             f"{table.at(row, name)}: {values[int(codes[row])].as_py()!r} is not a number, but {count:,} of {known:,} "
             "values are. Correct it or leave it empty; or read the column with --categorical or --text, or --ignore it."
         )
-
-
-def numbers(table: Table, name: str) -> Array:
-    """A column as float64, NaN where a value is missing; dates and times as seconds."""
-    if name in table.memo:
-        return np.asarray(table.memo[name])
-    values = table.columns[name]
-    kind = values.type
-    if pa.types.is_dictionary(kind):
-        values, kind = values.cast(kind.value_type), kind.value_type
-    if _is_text(kind):
-        is_number = pc.match_substring_regex(values.cast(pa.string()), _NUMBER)
-        row = pc.index(is_number, False).as_py()
-        if row >= 0:
-            raise BGCLError(f"{table.at(row, name)}: {values[row].as_py()!r} is not a number, as it was at training.")
-        values = pc.utf8_trim_whitespace(values.cast(pa.string()))
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        values = values.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
-    elif pa.types.is_time(kind) or pa.types.is_duration(kind):
-        values = values.cast(pa.int64(), safe=False)
-    try:
-        array = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    except pa.ArrowException as error:
-        raise BGCLError(f"{table.at(None, name)}: values of type {kind} are no numbers ({error}).") from error
-    with np.errstate(invalid="ignore", over="ignore"):
-        suspicious = not np.isfinite(array.sum())
-    if suspicious and np.isinf(array).any():
-        row = int(np.flatnonzero(np.isinf(array))[0])
-        raise BGCLError(f"{table.at(row, name)}: the value is infinite. Correct it, or leave it empty.")
-    table.memo[name] = array
-    return array
-
-
-def vectors(table: Table, name: str) -> Array:
-    """A column of lists as a matrix, NaN in the row of a missing list."""
-    values = table.columns[name].combine_chunks()
-    lengths = pc.list_value_length(values)
-    width = pc.max(lengths).as_py() or 0
-    uneven = pc.index(pc.not_equal(lengths, width), True).as_py()
-    if uneven >= 0:
-        raise BGCLError(
-            f"{table.at(uneven, name)}: a list of {lengths[uneven].as_py()} numbers, where others have {width}."
-        )
-    matrix = np.full((len(values), width), np.nan)
-    matrix[values.is_valid().to_numpy(zero_copy_only=False)] = (
-        pc.list_flatten(values).cast(pa.float64()).to_numpy(zero_copy_only=False).reshape(-1, width)
-    )
-    if np.isinf(matrix).any():
-        row = int(np.flatnonzero(np.isinf(matrix).any(1))[0])
-        raise BGCLError(f"{table.at(row, name)}: a value is infinite. Correct it.")
-    return matrix
-
-
-def coded(table: Table, name: str) -> tuple[Array, Any]:
-    """A column as numbers `(N,)` into its different values as text; -1 where it is missing or empty."""
-    if name in table.memo:
-        codes, values = table.memo[name]
-        return codes, values
-    column = table.columns[name]
-    if not pa.types.is_dictionary(column.type):
-        column = _as_string(table, name, column).dictionary_encode()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
-    indices = column.indices if isinstance(column, pa.DictionaryArray) else column.chunk(0).indices
-    values = column.dictionary if isinstance(column, pa.DictionaryArray) else column.chunk(0).dictionary
-    values = _as_string(table, name, values)
-    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    blank = pc.equal(pc.utf8_trim_whitespace(values), "").fill_null(True).to_numpy(zero_copy_only=False)
-    used = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
-    keep = used & ~blank
-    if not keep.all():  # numbered anew
-        number = np.where(keep, np.cumsum(keep) - 1, -1)
-        codes, values = np.append(number, -1)[codes], values.filter(pa.array(keep))
-    table.memo[name] = codes, values
-    return codes, values
-
-
-def _as_string(table: Table, name: str, values: Any) -> Any:
-    try:
-        return values.cast(pa.string())
-    except pa.ArrowException as error:
-        raise BGCLError(f"{table.at(None, name)}: values of type {values.type} are no text ({error}).") from error
-
-
-def as_text(table: Table, name: str) -> Any:
-    """A column as text, missing where it is empty."""
-    values = table.columns[name]
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
-    text = _as_string(table, name, values)
-    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), None, text)
-
-
-def _is_text(kind: Any) -> bool:
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return any(test(kind) for test in (*tests, pa.types.is_string_view))
-
-
-def _is_list(kind: Any) -> bool:
-    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(test(kind) for test in lists) and (
-        pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)
-    )

@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bgcl.data.columns import coded
 from bgcl.data.ids import is_whole
 from bgcl.data.tables import Table
+from bgcl.data.values import coded
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]

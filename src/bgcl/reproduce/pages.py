@@ -1,21 +1,17 @@
-"""Tables and figures from the files of results: Markdown for `docs/results.md`, text for the terminal, PNG files.
+"""Tables from the files of results: Markdown for `docs/results.md`, text for the terminal. Figures are in `figures`.
 
 Nothing here is typed by hand but the words around the numbers: a test makes the page anew and compares.
 """
 
-import hashlib
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from bgcl.pictures import COLOURS, DASHES, look, save
 from bgcl.reproduce import paper, results
 from bgcl.reproduce.experiments import EXPERIMENTS, REASONS, TITLES, Experiment
+from bgcl.reproduce.figures import FIGURES, panels
 from bgcl.reproduce.results import Result
 
 Rows = list[list[str]]
@@ -133,27 +129,17 @@ def _above(found: Sequence[Result], ours: str, theirs: list[Result], dataset: st
     """At how many thresholds the mean curve of PAvPU is above another's."""
     if not (bgcl := results.of(found, ours, dataset)):
         return ""
-    return str(int((_curve(bgcl, "pavpu") > _curve(theirs, "pavpu")).sum()))
-
-
-def _curve(found: list[Result], part: str) -> Any:
-    return np.mean([result["curves"][part] for result in found], axis=0)
+    return str(int((results.curve(bgcl, "pavpu") > results.curve(theirs, "pavpu")).sum()))
 
 
 def astd_rows(found: Sequence[Result]) -> Rows:
     """The median increase of ASTD at each distance from the noisy nodes."""
     hops = range(6)
     rows = [["data set", "noise", *(f"{hop} hops" for hop in hops)]]
-    for dataset, label in _panels(found):
+    for dataset, label in panels(found):
         ours = results.of(found, "bgcl", dataset, label)
         rows.append([dataset, label, *(_median(ours, hop) for hop in hops)])
     return rows
-
-
-def _panels(found: Sequence[Result]) -> list[tuple[str, str]]:
-    order = EXPERIMENTS["astd"].datasets
-    panels = {(result["cell"]["dataset"], result["cell"]["label"]) for result in found}
-    return sorted(panels, key=lambda panel: (order.index(panel[0]), len(panel[1])))
 
 
 def _median(ours: list[Result], hop: int) -> str:
@@ -238,65 +224,6 @@ def _plain(rows: Rows) -> str:
 def markdown(rows: Rows) -> str:
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
-
-
-def pavpu_picture(found: Sequence[Result]) -> Figure:
-    """The paper's figure: PAvPU by threshold, a panel for each data set, a line for each method."""
-    experiment = EXPERIMENTS["pavpu"]
-    datasets = [d for d in experiment.datasets if results.of(found, "bgcl", d)]
-    with look():
-        figure = Figure(figsize=(3.3 * len(datasets), 3.2), layout="constrained")
-        for axis, dataset in zip(figure.subplots(1, len(datasets), squeeze=False)[0], datasets, strict=True):
-            for i, method in enumerate(reversed(experiment.methods)):
-                if ours := results.of(found, method, dataset):
-                    curve = _curve(ours, "pavpu")
-                    axis.plot(
-                        np.linspace(0, 1, len(curve)),
-                        curve,
-                        color=COLOURS[i],
-                        linestyle=DASHES[i],
-                        label=TITLES[method],
-                    )
-            axis.set(title=dataset, xlabel="threshold of predictive entropy", ylabel="PAvPU", xlim=(0, 1))
-            axis.set_xticks([0, 0.5, 1], ["least", "", "greatest"])
-        figure.axes[0].legend(loc="lower right", fontsize=7)  # the first panel has all lines
-    return figure
-
-
-def astd_picture(found: Sequence[Result]) -> Figure:
-    """The paper's figures: increase of ASTD by distance from the noisy nodes; whiskers at 5 and 95 %."""
-    panels = _panels(found)
-    with look():
-        figure = Figure(figsize=(2.9 * len(panels), 3.1), layout="constrained")
-        for axis, (dataset, label) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-            ours = results.of(found, "bgcl", dataset, label)
-            boxes = []
-            for hop in range(6):
-                quantiles = [result["quantiles"][hop] for result in ours if result["quantiles"][hop]]
-                low, q1, median, q3, high = np.mean(quantiles, axis=0) if quantiles else [np.nan] * 5
-                boxes.append({"whislo": low, "q1": q1, "med": median, "q3": q3, "whishi": high, "label": str(hop)})
-            drawn = axis.bxp(boxes, showfliers=False, patch_artist=True, medianprops={"color": "black"})
-            for box in drawn["boxes"]:
-                box.set(facecolor=COLOURS[0], alpha=0.5)
-            axis.axhline(0, color="#555555", linewidth=0.8, linestyle="--")
-            axis.set(title=f"{dataset}, {label}", xlabel="hops from the nearest noisy node", ylabel="increase of ASTD")
-    return figure
-
-
-FIGURES = {"pavpu": pavpu_picture, "astd": astd_picture}
-SOURCE = re.compile(rb"results sha256 ([0-9a-f]{64})")
-
-
-def digest(found: Sequence[Result]) -> str:
-    """Of the numbers that a figure shows."""
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
-
-
-def write_figures(folder: Path, images: Path) -> None:
-    """The figures as PNG files, each of which names the digest of its results."""
-    for name, draw in FIGURES.items():
-        if found := results.read(results.path_of(folder, name)):
-            save(draw(found), images / f"{name}.png", metadata={"Description": f"results sha256 {digest(found)}"})
 
 
 def page(folder: Path, introduction: str) -> str:

@@ -62,3 +62,8 @@ def paired(ours: list[Result], theirs: list[Result]) -> tuple[float, float] | No
     means = [[np.mean(r["accuracy"]) for s in seeds for r in side if r["cell"]["seed"] == s] for side in (ours, theirs)]
     test = stats.ttest_rel(*means, alternative="greater")
     return float(100 * (np.mean(means[0]) - np.mean(means[1]))), float(test.pvalue)
+
+
+def curve(found: list[Result], part: str) -> Any:
+    """A curve over the thresholds of PAvPU, the mean over seeds."""
+    return np.mean([result["curves"][part] for result in found], axis=0)

@@ -1,0 +1,32 @@
+"""What tests of commands share."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from bgcl.cli import main
+
+if "BGCL_DATA" in os.environ:  # commands run in folders of their own, where a relative path leads elsewhere
+    os.environ["BGCL_DATA"] = str(Path(os.environ["BGCL_DATA"]).resolve())
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run a command in an empty folder; gives (exit code, output, errors)."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bgcl", *arguments])
+        handler = signal.getsignal(signal.SIGTERM)
+        try:
+            with pytest.raises(SystemExit) as exit_:
+                main()
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+        out, err = capsys.readouterr()
+        return exit_.value.code, out, err
+
+    return command
