@@ -175,7 +175,7 @@ def test_the_papers_hyperparameters_are_those_of_its_table():
 def test_presets_have_the_papers_architecture():
     for name, table in paper.hyperparameters().items():
         settings = make_settings(name)
-        for setting in ("widths", "activation", "tau", "lr_weights", "weight_decay"):
+        for setting in ("widths", "activation", "tau", "weight_decay"):
             if (name, setting) == ("amazon-computers", "activation"):
                 continue  # PReLU instead of ReLU was chosen on the development half
             wanted = table[setting]

@@ -20,7 +20,8 @@ AUTO = "auto"  # the preset that is picked for a graph when it is at hand, see `
 
 
 class Settings(BaseModel):
-    """What a model is and how it is trained. The defaults are this library's; `presets.toml` has the paper's values.
+    """What a model is and how it is trained. The defaults are this library's; `presets.toml` has what differs for a
+    data set of the paper.
 
     >>> import bgcl
     >>> bgcl.Settings(tau=0.5).tau, bgcl.Settings().drop

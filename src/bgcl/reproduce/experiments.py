@@ -73,9 +73,8 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (TABLE1, TABLE2, PA
 
 
 def settings_of(dataset: str) -> dict[str, Any]:
-    """The library's defaults, with what a data set's preset has beside learning rates."""
-    taken = ("drop", "widths", "activation", "tau", "epochs", "batches")
-    return {name: value for name, value in presets().get(dataset, {}).items() if name in taken}
+    """What a data set's preset has in the place of the library's defaults."""
+    return dict(presets().get(dataset, {}))
 
 
 def cells(
