@@ -21,10 +21,11 @@ def graph_of(nodes: int, attributes: int, edges: int = 10, full: int = 0) -> Dat
     ("graph", "widths", "batches", "epochs", "drop"),
     [
         (graph_of(500, 8, 1_000, full=8), (128, 64), 1, 300, ("edges",)),
-        (graph_of(2_708, 1_433, 10_556), (256, 128), 1, 300, ("connections shared", "features")),
-        (graph_of(20_000, 64, 60_000, full=6), (256, 128), 5, 60, ("connections shared", "features")),
+        (graph_of(2_708, 1_433, 10_556), (256, 128), 1, 300, ("edges", "entries")),
+        (graph_of(20_000, 64, 60_000, full=6), (256, 128), 5, 60, ("edges", "entries")),
+        (graph_of(20_000, 64, 60_000, full=7), (256, 128), 5, 60, ("connections shared",)),
         (graph_of(20_000, 64, 59_999, full=7), (256, 128), 5, 60, ("edges",)),
-        (graph_of(400_000, 32, 4_000_000), (256, 128), 100, 10, ("connections shared", "features")),
+        (graph_of(400_000, 32, 4_000_000), (256, 128), 100, 10, ("edges", "entries")),
     ],
 )
 def test_the_documented_rule(graph, widths, batches, epochs, drop):

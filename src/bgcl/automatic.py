@@ -3,8 +3,8 @@
 - widths: 128 and 64 up to 1,000 nodes, 256 and 128 above;
 - batches: unions of clusters, of at most 4,000 nodes in all, so that a step takes about a second and well under a GiB;
 - epochs: 300 steps in all, but 10 epochs at least, so that every node is seen ten times;
-- dropped: connections, or only edges where a node has fewer than 3 on average, since it would lose all too often; and
-  columns of the attributes where fewer than a tenth of their entries are not zero.
+- dropped: edges and entries of the attributes, where fewer than a tenth of the entries are not zero; connections alone
+  otherwise, or only edges where a node has fewer than 3 on average, since it would lose all too often.
 
 The last rule is what the development halves of Cora, Citeseer and Amazon Photo chose. Attributes that `bgcl.load` made
 from columns are scaled already, so that rows are not scaled again, with any preset.
@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
+from bgcl.settings import make_settings
+
 BATCH_NODES = 4_000
 STEPS, LEAST_EPOCHS = 300, 10
 FEW_EDGES = 3
@@ -26,12 +28,12 @@ def pick(data: Data) -> dict[str, Any]:
     """The settings for a clean graph."""
     nodes = data.num_nodes
     batches = math.ceil(nodes / BATCH_NODES)
-    connections = "edges" if data.num_edges < FEW_EDGES * nodes else "connections shared"
+    sparse, few = _density(data.x) < SPARSE, data.num_edges < FEW_EDGES * nodes
     return {
         "widths": (128, 64) if nodes <= 1_000 else (256, 128),
         "batches": batches,
         "epochs": max(math.ceil(STEPS / batches), LEAST_EPOCHS),
-        "drop": (connections, "features") if _density(data.x) < SPARSE else (connections,),
+        "drop": make_settings().drop if sparse else ("edges" if few else "connections shared",),
     }
 
 

@@ -25,13 +25,13 @@ class Settings(BaseModel):
 
     >>> import bgcl
     >>> bgcl.Settings(tau=0.5).tau, bgcl.Settings().drop
-    (0.5, ('connections shared', 'features'))
+    (0.5, ('edges', 'entries'))
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     drop: tuple[str, ...] = Field(
-        ("connections shared", "features"), min_length=1, description="what a view drops, a sentence for each mask"
+        ("edges", "entries"), min_length=1, description="what a view drops, a sentence for each mask"
     )
     normalise: Literal["after", "before"] = Field(
         "after", description="normalise the adjacency after or before masking"

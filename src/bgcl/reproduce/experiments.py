@@ -162,16 +162,17 @@ def _noise_cells(
 
 
 GRID = (0.1, 0.3, 0.5, 0.7, 0.9)
+LEARNED = "learned or a grid of fixed rates"
 SHORT = {"epochs": 60}  # a variant is trained for less long than the tables' models
 
 
 def variants() -> dict[str, dict[str, dict[str, Any]]]:
     """Each question with its answers: what differs from the library's defaults."""
-    connections, features = make_settings().drop
+    edges, entries = make_settings().drop
     return {
         "defaults": {"as they are": {}},
-        "learned or a grid of fixed rates": {"learned": {}} | {
-            f"{c} and {f}": {"drop": [f"{connections} at {c}", f"{features} at {f}"]} for c in GRID for f in GRID
+        LEARNED: {"learned": {}} | {
+            f"{c} and {f}": {"drop": [f"{edges} at {c}", f"{entries} at {f}"]} for c in GRID for f in GRID
         },
         "the KL's weight": {f"{weight:g}": {"kl_weight": weight} for weight in (0.01, 0.1, 1.0, 10.0)},
         "the KL's weight without a ceiling": {
@@ -185,21 +186,22 @@ def variants() -> dict[str, dict[str, dict[str, Any]]]:
             "median of the posterior": {}, "a draw from the posterior": {"rate_draw": "sample"},
         },
         "normalising": {"after masking": {}, "before masking": {"normalise": "before"}},
-        "self-connections": {"masked": {}, "kept": {"drop": ["edges", features]}},
+        "self-connections": {"kept": {}, "masked": {"drop": ["connections shared", entries]}},
         "masks": {"hard": {}, "relaxed": {"mask_values": "relaxed"}},
         "attributes": {"of length one": {}, "that sum to one": {"row_norm": "sum"}},
-        "layers": {"share a mask": {}, "have their own": {"drop": ["connections", features]}},
-        "blocks": {
-            f"{blocks}": {"drop": [f"connections in {blocks} blocks shared", features]} for blocks in (1, 2, 8, 32)
+        "layers": {"share a mask": {}, "have their own": {"drop": ["edges anew", entries]}},
+        "blocks of connections, self-connections masked": {
+            f"{blocks}": {"drop": [f"connections in {blocks} blocks shared", entries]} for blocks in (1, 2, 8, 32)
         },
         "one rate per": {
-            "view": {}, "layer": {"drop": ["connections shared per layer", features]},
-            "block": {"drop": ["connections in 8 blocks shared per block", features]},
+            "view": {}, "layer": {"drop": ["edges per layer", entries]},
+            "block": {"drop": ["connections in 8 blocks shared per block", entries]},
         },
         "what is dropped": {
-            "connections and features": {}, "connections": {"drop": [connections]}, "features": {"drop": [features]},
-            "connections and entries": {"drop": [connections, "entries"]},
-            "nodes and features": {"drop": ["nodes", features]},
+            "edges and entries": {}, "edges": {"drop": [edges]}, "entries": {"drop": [entries]},
+            "edges and features": {"drop": [edges, "features"]},
+            "connections and features": {"drop": ["connections shared", "features"]},
+            "nodes and entries": {"drop": ["nodes", entries]},
         },
         "draws that train the head": {
             f"{draws}": {"evaluation": {"training_draws": draws, "samples": 100}} for draws in (1, 5, 20, 50)
