@@ -11,10 +11,11 @@ import torch
 from torch import nn
 
 from bgcl import BGCLError
-from bgcl.baselines.autoencoders import NonEdges, _Gaussian
+from bgcl.baselines.autoencoders import NonEdges, _Gaussian, without_edges
 from bgcl.baselines.bootstrap import _encoder, bootstrap_loss, follow, learning_rate, target_decay
 from bgcl.baselines.convolutions import Convolutions
 from bgcl.baselines.infomax import corrupt, permute_rows
+from planted import planted_graph
 from small import dense_connections, dense_features, dense_normalise, random_adjacency, random_graph
 
 
@@ -58,6 +59,19 @@ def test_the_target_follows_as_a_moving_average() -> None:
     torch.testing.assert_close(online.weight, weights[1])
     follow(target, online, 0.0)
     torch.testing.assert_close(target.weight, weights[1])
+
+
+def test_held_out_edges_are_a_share_of_them_in_both_directions_at_random() -> None:
+    graph = planted_graph()
+    pairs = {tuple(pair) for pair in graph.edge_index.t().tolist()}
+    for share in (0.15, 0.5, 0.9):
+        kept = [tuple(pair) for pair in without_edges(graph, share).edge_index.t().tolist()]
+        assert len(kept) == len(set(kept)) == len(pairs) - 2 * round(share * len(pairs) / 2)
+        assert set(kept) <= pairs
+        assert {(v, u) for u, v in kept} == set(kept)
+    both = [without_edges(graph, 0.5).edge_index for _ in range(2)]
+    assert not torch.equal(*both)
+    assert len(pairs) == graph.edge_index.shape[1]  # the graph itself is left as it is
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -40,6 +40,8 @@ def test_deepwalk_with_attributes_is_both_with_the_same_weight() -> None:
         assert np.mean([row @ row for row in half]) == pytest.approx(0.5, rel=1e-5)
         scale = half.ravel() @ part.ravel() / np.square(part, dtype=float).sum()
         np.testing.assert_allclose(half, scale * part, atol=1e-6)
+    as_they_come = baseline("deepwalk-features", **SMALL, seed=1, balanced=False).fit(graph)
+    np.testing.assert_array_equal(as_they_come, np.hstack(parts))
 
 
 def test_without_gensim_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ class _AutoEncoder(EmbeddingMethod):
 
     widths: tuple[int, ...] = (256, 128)
     normalise_rows: bool = True  # attributes that sum to one in absolute value
+    held_out: float = number(0.0, most=0.9)  # share of the edges that is not seen; in their code 0.15
     epochs: int = whole(200)
     lr: float = number(0.01, above=True, most=1)
 
@@ -37,6 +38,8 @@ class _AutoEncoder(EmbeddingMethod):
         return cls(widths=widths_for(dataset), normalise_rows=not dataset.startswith("amazon"))
 
     def _embed(self, data: Data) -> Array:
+        if self.held_out:
+            data = without_edges(data, self.held_out)
         graph = prepare(data, normalise_rows=self.normalise_rows)
         edges, negatives = data.edge_index, NonEdges(data.edge_index, data.num_nodes)
         model = self._model((width_of(graph), *self.widths))
@@ -80,6 +83,16 @@ class VGAE(_AutoEncoder):
     def _regulariser(self, model: Any, graph: Graph) -> Tensor | float:
         loss: Tensor = model.kl_loss() / graph.nodes
         return loss
+
+
+def without_edges(data: Data, share: float) -> Data:
+    """A clean graph without a share of its edges, which are picked at random; both directions go together."""
+    row, column = data.edge_index
+    one_way = torch.nonzero(row < column)[:, 0]
+    kept = data.edge_index[:, one_way[torch.randperm(len(one_way))[round(share * len(one_way)) :]]]
+    fewer = data.clone()
+    fewer.edge_index = torch.cat([kept, kept.flip(0)], dim=1)
+    return fewer
 
 
 def _relu(count: int) -> list[nn.Module]:

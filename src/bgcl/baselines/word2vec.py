@@ -56,8 +56,11 @@ class DeepWalkFeatures(DeepWalk):
     one are so short beside word2vec's vectors that a classifier which looks at directions would hardly see them.
     """
 
+    balanced: bool = True  # scaled so, or as they come
+
     def _embed(self, data: Data) -> Array:
-        return np.hstack([_half(super()._embed(data)), _half(RawFeatures().fit(data))])
+        parts = [super()._embed(data), RawFeatures().fit(data)]
+        return np.hstack([_half(part) for part in parts] if self.balanced else parts)
 
 
 @dataclass(frozen=True, kw_only=True)

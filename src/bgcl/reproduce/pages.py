@@ -281,8 +281,9 @@ def page(folder: Path, introduction: str) -> str:
 
 
 SEARCH = """All trials in their order, on the development half: the training nodes of a split are 10 % of the graph,
-from this half, and the rest of the half tests. One seed each: differences below a point say little by themselves. Code
-and defaults changed on the way, so that an early trial cannot be repeated from its settings alone."""
+from this half, and the rest of the half tests. One seed each, 0 where none is named:
+differences below a point say little by themselves. Code and defaults changed on the way, so that an early trial cannot
+be repeated from its settings alone."""
 
 
 def search_rows(folder: Path) -> Rows:
