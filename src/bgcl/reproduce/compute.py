@@ -25,6 +25,7 @@ from bgcl.protocols import development_half, labels_of, splits
 from bgcl.representation import noise_experiment
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
+from bgcl.reproduce.experiments import POINTS
 from bgcl.settings import Settings, make_settings
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
         about = {"settings": _plain(method)}
     else:
         model = trained(data, method.model_dump(), cache)
-        if cell.method == "bgcl-fixed":
+        if cell.method in POINTS:
             results = evaluate([model.embed(data)], labels_of(data), chosen, training_draws=1, head=head)
         else:
             results = evaluate_model(model, data, cell.protocol, cell.splits, head=head, **how)
