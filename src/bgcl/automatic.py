@@ -6,8 +6,8 @@
 - dropped: edges and entries of the attributes, where fewer than a tenth of the entries are not zero; connections alone
   otherwise, or only edges where a node has fewer than 3 on average, since it would lose all too often.
 
-The last rule is what the development halves of Cora, Citeseer and Amazon Photo chose. Attributes that `bgcl.load` made
-from columns are scaled already, so that rows are not scaled again, with any preset.
+The last rule follows the development halves of Cora, Citeseer and Amazon Photo; that of few edges was not tried there.
+Attributes that `bgcl.load` made from columns are scaled already, so that rows are not scaled again, with any preset.
 """
 
 import math

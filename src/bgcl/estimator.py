@@ -177,8 +177,8 @@ class BGCL:
     def sample(self, data: Data, samples: int = 100, *, hard: bool = False, seed: int | None = None) -> Tensor:
         """Draws of the embeddings from Q(H), `(samples, N, d)`, from both views' posteriors in turn.
 
-        `hard` masks are Bernoulli draws instead of relaxed ones. The same seed gives the same draws; without one it
-        is the model's.
+        `hard` masks are Bernoulli draws, even if the model was trained with relaxed ones. The same seed gives
+        the same draws; without one it is the model's.
         """
         return torch.stack([draw.cpu() for draw in self.draws(data, samples, hard=hard, seed=seed)])
 

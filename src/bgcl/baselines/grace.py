@@ -16,7 +16,7 @@ class GRACE(EmbeddingMethod):
 
     `weight_decay` is, as in the authors' configuration, that of Adam: the gradient of `weight_decay / 2 |W|^2`. Here it
     is that of the encoder's weights alone, theirs is that of biases and head as well; at 1e-5 it hardly matters.
-    `batches` are METIS clusters, within which a node finds its negatives.
+    `batches` are unions of METIS clusters, within which a node finds its negatives.
     """
 
     edges: tuple[float, float] = (0.2, 0.4)  # drop rates of the two views

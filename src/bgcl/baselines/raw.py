@@ -12,8 +12,8 @@ from bgcl.graph import Features, prepare
 
 @dataclass(frozen=True, kw_only=True)
 class RawFeatures(EmbeddingMethod):
-    """Each node's attributes, scaled to sum to one in absolute value, as the encoders see them. There is no chance in
-    it: the seed changes nothing.
+    """Each node's attributes, scaled to sum to one in absolute value, as most baselines' encoders see them. There is no
+    chance in it: the seed changes nothing.
     """
 
     def _embed(self, data: Data) -> Array:

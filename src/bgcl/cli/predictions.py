@@ -40,7 +40,9 @@ def embed(
     out: Annotated[Path, typer.Option(help="File to write, ending in .npz, .csv, .parquet or .json.")],
     samples: Samples = 100,
     draws: Annotated[bool, typer.Option(help="Whether a .npz has every draw, or mean and deviation alone.")] = True,
-    hard: Annotated[bool, typer.Option("--hard", help="Bernoulli masks instead of relaxed ones.")] = False,
+    hard: Annotated[
+        bool, typer.Option("--hard", help="Bernoulli masks, even if the model was trained with relaxed ones.")
+    ] = False,
     seed: DrawSeed = None,
     graph: AnyGraph = None,
     nodes: NodesOf = None,

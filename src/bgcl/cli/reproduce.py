@@ -23,9 +23,14 @@ def reproduce(
     datasets: Annotated[str | None, typer.Option(help="Data sets, with commas between them.")] = None,
     methods: Annotated[str | None, typer.Option(help="Methods, with commas between them.")] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Number of training seeds; by itself 5, or 3 on larger graphs.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of training seeds; by itself 5, or 3 on larger graphs, 2 for ablations, 1 for astd; "
+            "most baselines have one.",
+        ),
     ] = None,
-    splits: Annotated[int | None, typer.Option(min=1, help="Number of splits, instead of the protocol's.")] = None,
+    splits: Annotated[int | None, typer.Option(min=1, help="Number of splits, instead of the usual.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the files of results.")] = Path("results"),
     cache: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder where what was computed is kept.")] = None,

@@ -30,7 +30,8 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Settings to start from; by itself the data set's own, or 'auto', by size, for a graph of your own."
+            help="Settings to start from; by itself the data set's own, if it has one, or 'auto', by size, for a graph "
+            "of your own."
         ),
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Number of epochs.")] = None,

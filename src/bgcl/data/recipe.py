@@ -283,7 +283,7 @@ def _learned(table: Table | None, recipe: Recipe, options: Options) -> dict[str,
 
 
 def _attributes(table: Table | None, recipe: Recipe, reading: Reading) -> torch.Tensor:
-    """The attributes `(N, F)` of columns: sparse if fewer than a third of them are not zero."""
+    """The attributes `(N, F)` of columns: sparse if fewer than a fifth of them are not zero."""
     assert table is not None  # or else the attributes are structural
     blocks: list[Block] = []
     for column in recipe.columns:

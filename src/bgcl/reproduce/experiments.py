@@ -21,7 +21,7 @@ TITLES = {
     "grace": "GRACE",
     "bgcl": "BGCL",
     "bgcl-fixed": "BGCL, non-Bayesian",
-    "bgcl-batches": "BGCL, non-Bayesian, in the paper's batches",
+    "bgcl-batches": "BGCL, non-Bayesian, batches and epochs of the paper",
     "bgcl-bold": "BGCL, head for PAvPU",
     "gcn": "Supervised GCN",
     "mc-dropout-gcn": "GCN with MC dropout",
