@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from bgcl import BGCLError
+from bgcl.baselines import baseline
 from bgcl.baselines.autoencoders import NonEdges, _Gaussian, without_edges
 from bgcl.baselines.bootstrap import _encoder, bootstrap_loss, follow, learning_rate, target_decay
 from bgcl.baselines.convolutions import Convolutions
@@ -71,6 +72,11 @@ def test_held_out_edges_are_a_share_of_them_in_both_directions_at_random() -> No
         assert {(v, u) for u, v in kept} == set(kept)
     both = [without_edges(graph, 0.5).edge_index for _ in range(2)]
     assert not torch.equal(*both)
+    with_all, without, again = (
+        baseline("gae", widths=(8, 4), epochs=2, held_out=share).fit(graph) for share in (0.0, 0.5, 0.5)
+    )
+    np.testing.assert_array_equal(without, again)
+    assert not np.allclose(with_all, without)
     assert len(pairs) == graph.edge_index.shape[1]  # the graph itself is left as it is
 
 

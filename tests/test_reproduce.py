@@ -19,6 +19,7 @@ from bgcl.reproduce import run as running
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
 from bgcl.settings import make_settings, presets
+from bgcl.training import Training, TrainingError
 from small import random_data
 
 ROOT = Path(__file__).parent.parent
@@ -45,7 +46,7 @@ def test_a_key_depends_on_all_that_decides_the_result_and_on_the_data(change):
 def test_a_damaged_result_is_told_of_and_computed_again(tmp_path, caplog, damage):
     cache = Cache(tmp_path)
     cache.write("k", {"accuracy": [0.5]})
-    assert cache.read("k") == {"key": "k", "accuracy": [0.5]}
+    assert cache.read("k") == {"accuracy": [0.5]}
     cache.path("k").write_text(damage)
     with caplog.at_level(logging.WARNING, "bgcl"):
         assert cache.read("k") is None
@@ -60,17 +61,15 @@ def data():
     return graph
 
 
-def test_a_cell_is_computed_once_and_its_training_resumes(data, tmp_path, monkeypatch):
+def test_a_cell_is_computed_once(data, tmp_path, monkeypatch):
     cache = Cache(tmp_path)
     first = computing.compute(CELL, data, cache)
     assert len(first["accuracy"]) == 3
     assert first["settings"]["epochs"] == 1
     assert first["versions"]["torch"]
-    # Longer: goes on from the first epoch's folder only if that has the same settings; the same cell is not computed.
     monkeypatch.setattr(computing, "_accuracy", None)
     again = computing.compute(replace(CELL, label="renamed"), data, cache)
-    assert again["accuracy"] == first["accuracy"]
-    assert again["cell"]["label"] == "renamed"
+    assert again == first | {"cell": first["cell"] | {"label": "renamed"}}  # in nothing else
 
 
 def test_other_settings_of_a_baseline_are_another_result_and_embeddings_are_kept(data, tmp_path, monkeypatch):
@@ -100,7 +99,7 @@ def test_an_interrupted_training_goes_on_where_it_stopped(data, tmp_path, monkey
             raise KeyboardInterrupt
         return step(training)
 
-    step = computing.BGCL.__init__.__globals__["Training"].step
+    step = Training.step
     with monkeypatch.context() as patch:
         patch.setattr("bgcl.training.Training.step", interrupted)
         with pytest.raises(KeyboardInterrupt):
@@ -131,9 +130,12 @@ def test_every_experiment_has_cells_that_differ(name):
     for quick in (False, True):
         cells = experiments.cells(name, quick=quick)
         assert len({cell.place() for cell in cells}) == len(cells) > 0
+        for cell in cells:
+            assert computing._method(cell)  # its settings are known ones
+            assert cell.evaluation.get("samples", 100) > cell.evaluation.get("training_draws", 20)
     chosen = experiments.EXPERIMENTS[name]
-    only = experiments.cells(name, datasets=[chosen.datasets[0]], methods=[chosen.methods[-1]], seeds=2)
-    assert {(cell.dataset, cell.method) for cell in only} == {(chosen.datasets[0], chosen.methods[-1])}
+    only = experiments.cells(name, datasets=[chosen.datasets[-1]], methods=[chosen.methods[0]], seeds=2)
+    assert {(cell.dataset, cell.method) for cell in only} == {(chosen.datasets[-1], chosen.methods[0])}
 
 
 @pytest.mark.parametrize(("given", "near"), [({"methods": ["bgcll"]}, "bgcl"), ({"datasets": ["corra"]}, "cora")])
@@ -199,9 +201,10 @@ def test_a_baseline_that_is_far_from_the_paper_is_shown_with_its_variants():
     found += [result("grace", 0, [0.835, 0.835]), result("gae", 0, [0.7, 0.7])]
     found += [result("vgae", 0, [0.7, 0.7]), result("vgae", 0, [0.5, 0.5], "widths of 32 and 16")]
     found += [result("vgae", 0, [0.7769, 0.7769], "the paper's head")]  # 1.21 below the paper's
+    found += [result("gae", 0, [0.8, 0.8], "widths of 32 and 16")]
     rows = pages.far_rows(experiments.TABLE1, found)[1:]
     assert rows == [
-        ["GAE", "cora", "70.00", "76.9", "-6.90", "", "no"],
+        ["GAE", "cora", "70.00", "76.9", "-6.90", "widths of 32 and 16: 80.00", "bracketed"],
         ["VGAE", "cora", "70.00", "78.9", "-8.90", "the paper's head: 77.69; widths of 32 and 16: 50.00", "no"],
         ["DGI", "cora", "91.00", "82.6", "+8.40", "the paper's head: 82.00", "yes"],
     ]
@@ -238,6 +241,7 @@ def test_table_2_has_the_papers_batches_too():
     whole, batches = (make_settings(**cell.settings) for cell in chosen)
     assert (batches.batches, batches.epochs) == (5, 50)
     assert batches.loss_nodes > 13_752 > whole.loss_nodes
+    assert not experiments.cells("table2", methods=["bgcl-batches"], datasets=["coauthor-cs"])  # has them anyway
     assert batches.model_dump(exclude={"batches", "epochs", "loss_nodes"}) == whole.model_dump(
         exclude={"batches", "epochs", "loss_nodes"}
     )
@@ -263,12 +267,23 @@ def test_spreads_over_splits_and_over_seeds_are_told_apart_and_tests_are_paired(
     assert mean == pytest.approx(100 * sum(map(sum, ours.tolist())) / 35)
     assert over_splits == pytest.approx(100 * np.mean([np.std(row, ddof=1) for row in ours]))
     assert over_seeds == pytest.approx(100 * np.std([row.mean() for row in ours], ddof=1))
-    difference, p = results.paired(a, b)
+    test = results.compare(a, b)
     d = ours.mean(1) - theirs.mean(1)
     t = d.mean() / (d.std(ddof=1) / np.sqrt(5))
-    assert difference == pytest.approx(100 * d.mean())
-    assert p == pytest.approx(stats.t.sf(t, 4))
-    assert results.paired(a[:1], b[:1]) is None
+    assert test.seeds == 5
+    assert test.difference == pytest.approx(100 * d.mean())
+    assert test.paired == pytest.approx(stats.t.sf(t, 4))
+    v, w = (side.mean(1).var(ddof=1) / 5 for side in (ours, theirs))
+    assert test.welch == pytest.approx(stats.t.sf(d.mean() / np.sqrt(v + w), (v + w) ** 2 / ((v**2 + w**2) / 4)))
+    assert results.compare(a[:1], b[:1]) is None
+
+
+def test_seeds_with_other_numbers_of_splits_are_compared_on_those_that_all_have():
+    ours = [result("bgcl", 0, [0.8, 0.9, 0.1]), result("bgcl", 1, [0.7, 0.8])]
+    theirs = [result("grace", 0, [0.5]), result("grace", 1, [0.6, 0.9]), result("grace", 2, [0.1])]
+    assert results.accuracy(ours)[0] == pytest.approx(80)
+    assert results.compare(ours, theirs).difference == pytest.approx(100 * (0.75 - 0.55))
+    assert results.compare(ours, theirs).seeds == 2
 
 
 def test_tables_have_ours_beside_the_papers(tmp_path):
@@ -295,6 +310,33 @@ def test_blind_accuracy_is_that_of_test_nodes_outside_the_development_half(data)
         ]
         shares.append(sum(outside) / len(outside))
     assert computing.scores(found, list(development))["blind"] == pytest.approx(sum(shares) / 3, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", experiments.EXPERIMENTS)
+def test_results_are_of_todays_settings(name):
+    """A setting that was not there yet when they were computed must have its default."""
+    today = {cell.place()[:3]: cell for cell in experiments.cells(name)}
+    for found in results.read(results.path_of(ROOT / "results", name)):
+        cell = Cell.from_dict(found["cell"])
+        now = computing._plain(computing._method(replace(today[cell.place()[:3]], seed=cell.seed)))
+        assert computing._plain(computing._method(cell)) == now, cell
+        assert found["settings"].items() <= now.items() or name == "astd", cell  # which has settings of its own
+
+
+def test_a_training_that_cannot_go_on_is_not_begun_again(data, tmp_path, monkeypatch):
+    begun = []
+
+    def fails(training):
+        begun.append(training.epoch)
+        if len(begun) == 2:
+            raise TrainingError("The loss is nan")
+        return step(training)
+
+    step = Training.step
+    monkeypatch.setattr("bgcl.training.Training.step", fails)
+    with pytest.raises(TrainingError):
+        computing.trained(data, {"epochs": 3, "widths": [8, 4], "seed": 0}, Cache(tmp_path))
+    assert begun == [0, 1]
 
 
 def test_the_page_and_the_figures_are_those_of_the_files_in_results():

@@ -1,6 +1,7 @@
 """Files that appear whole or not at all."""
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -28,6 +29,16 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise BGCLError(f"Cannot write {path}: {error.strerror or error}. Nothing was changed.") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def alone(path: str | os.PathLike[str]) -> Iterator[None]:
+    """One process at a time for a path: others wait. The lock lies in the system's temporary folder."""
+    from filelock import FileLock
+
+    name = hashlib.sha256(str(Path(path).resolve()).encode()).hexdigest()[:20]
+    with FileLock(Path(tempfile.gettempdir()) / f"bgcl-{name}.lock"):
+        yield
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -33,12 +33,12 @@ class Cache:
         path = self.path(key)
         try:
             found = json.loads(path.read_text("utf-8"))
-            if found["key"] != key:
-                raise ValueError(f"it says that it is {found['key']}")
+            if (says := found.pop("key")) != key:
+                raise ValueError(f"it says that it is {says}")
             return dict(found)
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             log.warning("The kept result %s is damaged (%s): it is computed again.", path, _first_line(error))
             path.unlink(missing_ok=True)
             return None

@@ -19,7 +19,7 @@ from bgcl.data import check_graph
 from bgcl.errors import BGCLError
 from bgcl.estimator import BGCL
 from bgcl.evaluation import SplitResult, evaluate, evaluate_model, summary
-from bgcl.files import whole
+from bgcl.files import alone, whole
 from bgcl.mixture import MixtureClassifier
 from bgcl.protocols import development_half, labels_of, splits
 from bgcl.representation import noise_experiment
@@ -27,6 +27,7 @@ from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
 from bgcl.reproduce.experiments import POINTS
 from bgcl.settings import Settings, make_settings
+from bgcl.training import TrainingError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -109,13 +110,16 @@ def trained(data: "Data", settings: dict[str, Any], cache: Cache) -> BGCL:
     facts = runs.GraphFacts.of(check_graph(data))
     name = f"{facts.fingerprint}{model.settings.model_dump_json()}"
     folder = cache.run(hashlib.sha256(name.encode()).hexdigest()[:20])
-    try:
-        model.fit(data, out=folder, resume=runs.is_run(folder), progress=False)
-    except BGCLError:
-        if not runs.is_run(folder):
+    with alone(folder):
+        try:
+            model.fit(data, out=folder, resume=runs.is_run(folder), progress=False)
+        except TrainingError:
             raise
-        shutil.rmtree(folder)  # damaged: begin anew
-        model.fit(data, out=folder, progress=False)
+        except BGCLError:
+            if not runs.is_run(folder):
+                raise
+            shutil.rmtree(folder)  # damaged: begin anew
+            model.fit(data, out=folder, progress=False)
     model.settings = model.network_.settings = make_settings(**settings)
     return model
 

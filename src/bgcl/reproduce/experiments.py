@@ -115,6 +115,8 @@ def _accuracy_cells(
         table = paper.hyperparameters()[dataset]
         settings |= {name: table[name] for name in ("batches", "epochs")}
         settings.pop("loss_nodes", None)
+        if settings == settings_of(dataset):
+            return []
     many = 1 if method in ONE_SEED else seeds or SEEDS.get(dataset, 3)
     count = splits
     if count is None and experiment.name == "pavpu" and not ours:
@@ -137,8 +139,9 @@ def _cell(
     evaluation = {} if method in ONE_SEED or method in ("grace", *POINTS) else {"samples": 100}
     evaluation |= more
     if quick:
-        settings, evaluation = settings | QUICK.get(method, {}), evaluation and evaluation | {"samples": 24}
-        count = 3
+        settings, count = settings | QUICK.get(method, {}), 3
+        if "samples" in evaluation:
+            evaluation |= {"samples": evaluation.get("training_draws", 20) + 4}
     return Cell(method, dataset, seed, protocol, splits or count, settings, evaluation, label=label)
 
 

@@ -51,7 +51,8 @@ class LiveTable:
         for dataset in datasets:
             table.add_column(dataset, justify="right")
         for method, label in rows:
-            table.add_row(label or TITLES[method], *(self._text(method, label, dataset) for dataset in datasets))
+            name = TITLES[method] if not label else label if self.name == "ablations" else f"{TITLES[method]}, {label}"
+            table.add_row(name, *(self._text(method, label, dataset) for dataset in datasets))
         return table
 
     def _text(self, method: str, label: str, dataset: str) -> str:
@@ -66,7 +67,8 @@ class LiveTable:
         text = _mean_figure(done)
         if len(done) < len(wanted):
             text += f" ({len(done)}/{len(wanted)})"
-        return text + (f" [dim]\\[{theirs[0]:g}][/dim]" if (theirs := paper.number(self.name, method, dataset)) else "")
+        theirs = None if label else paper.number(self.name, method, dataset)
+        return text + (f" [dim]\\[{theirs[0]:g}][/dim]" if theirs else "")
 
 
 def _figure(result: dict[str, Any]) -> str:
