@@ -44,6 +44,7 @@ REASONS: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any]]] = {
     "widths of 32 and 16": (("gae", "vgae"), {"widths": (32, 16)}, {}),
     "these widths, 15 % of the edges held out": (("gae", "vgae"), {"widths": (32, 16), "held_out": 0.15}, {}),
     "a width of 128": (("dgi",), {"width": 128}, {}),
+    "a learning rate of 0.001": (("grace",), {"lr": 0.001}, {}),
     "parts as they come, the paper's head": (("deepwalk-features",), {"balanced": False}, {"head": "paper"}),
 }  # fmt: skip
 

@@ -48,9 +48,8 @@ def against_rows(found: Sequence[Result], datasets: Sequence[str], ours: str, th
     for dataset in datasets:
         test = results.compare(results.of(found, ours, dataset), results.of(found, theirs, dataset))
         if test is not None:
-            rows.append(
-                [dataset, str(test.seeds), f"{test.difference:+.2f}", f"{test.paired:.4f}", f"{test.welch:.4f}"]
-            )
+            p = ["below 0.0001" if p < 1e-4 else f"{p:.4f}" for p in (test.paired, test.welch)]
+            rows.append([dataset, str(test.seeds), f"{test.difference:+.2f}", *p])
     return rows
 
 
