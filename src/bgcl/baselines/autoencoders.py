@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import models
+from torch_geometric.transforms import RandomLinkSplit
 
 from bgcl.augmentation import LayerMask
 from bgcl.baselines.convolutions import Convolutions, width_of
@@ -87,11 +88,8 @@ class VGAE(_AutoEncoder):
 
 def without_edges(data: Data, share: float) -> Data:
     """A clean graph without a share of its edges, which are picked at random; both directions go together."""
-    row, column = data.edge_index
-    one_way = torch.nonzero(row < column)[:, 0]
-    kept = data.edge_index[:, one_way[torch.randperm(len(one_way))[round(share * len(one_way)) :]]]
-    fewer = data.clone()
-    fewer.edge_index = torch.cat([kept, kept.flip(0)], dim=1)
+    split = RandomLinkSplit(num_val=0.0, num_test=share, is_undirected=True, add_negative_train_samples=False)
+    fewer: Data = split(data)[0]
     return fewer
 
 
