@@ -15,8 +15,9 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from bgcl.reporting.page import render
 from synthetic_report import make_contents
+
+from bgcl.reporting.report.page import render
 
 OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
            "--disable-sync")  # fmt: skip

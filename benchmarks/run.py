@@ -20,14 +20,14 @@ from rich.table import Table
 from torch.nn import functional as F
 
 import bgcl
-from bgcl.batching import Batches
 from bgcl.errors import BGCLError
 from bgcl.estimator import BGCL
-from bgcl.graph import prepare
-from bgcl.network import Network
-from bgcl.objective import TILE, _tiles, contrastive_loss
-from bgcl.propagation import Pattern, row_pointer, spmm
-from bgcl.training import Training
+from bgcl.graph.clusters import Batches
+from bgcl.graph.prepared import prepare
+from bgcl.graph.sparse import Pattern, row_pointer, spmm
+from bgcl.model.network import Network
+from bgcl.model.objectives.infonce import TILE, _tiles, contrastive_loss
+from bgcl.model.training import Training
 
 THREADS = 2
 

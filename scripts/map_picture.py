@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import bgcl
-from bgcl.pictures import COLOURS, Picture, look, save
-from bgcl.reporting.node_map import make_map
+from bgcl.reporting.report.node_map import make_map
+from bgcl.reporting.training_plots import COLOURS, Picture, look, save
 
 OUT = Path(__file__).parent.parent / "docs" / "images" / "map.png"
 

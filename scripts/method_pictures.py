@@ -10,9 +10,9 @@ import torch
 from torch_geometric.data import Data
 
 import bgcl
-from bgcl.graph import prepare
-from bgcl.masks import LayerInput, bernoulli
-from bgcl.pictures import COLOURS, DASHES, Picture, look, save
+from bgcl.augmentation.masks import LayerInput, bernoulli
+from bgcl.graph.prepared import prepare
+from bgcl.reporting.training_plots import COLOURS, DASHES, Picture, look, save
 
 OUT = Path(__file__).parent.parent / "docs" / "images"
 SIDE, WIDTH, RATE = 5, 12, 0.4

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from bgcl.encoder import Encoder
-from bgcl.graph import Graph, SparseFeatures, prepare
+from bgcl.graph.prepared import Graph, SparseFeatures, prepare
+from bgcl.model.encoders.gcn import Encoder
 
 
 def random_adjacency(nodes: int, density: float = 0.4, seed: int = 0) -> np.ndarray:

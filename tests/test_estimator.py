@@ -12,7 +12,8 @@ from sklearn.base import clone
 from torch_geometric.data import Data
 
 import bgcl
-from bgcl import BGCL, BGCLError, runs
+from bgcl import BGCL, BGCLError
+from bgcl import checkpoint as runs
 from bgcl.data.pyg import SPARSE_BELOW
 
 SMALL = {"widths": (8, 4), "epochs": 2, "tau": 0.4, "drop": ("connections in 2 blocks", "features")}

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from bgcl.augmentation.language import parse_mask
 from bgcl.errors import BGCLError
-from bgcl.sentences import parse_mask
 from bgcl.settings import Settings, make_settings, presets
 
 

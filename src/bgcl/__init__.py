@@ -11,61 +11,61 @@ from bgcl.errors import BGCLError
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from bgcl.acquisition import acquire, rank
+    from bgcl.augmentation.language import parse_mask
+    from bgcl.augmentation.masks import Mask
     from bgcl.data import check_graph, graph_from, load
-    from bgcl.embeddings import Moments, astd
+    from bgcl.data.example import example_graph
+    from bgcl.data.inspection import inspect
+    from bgcl.downstream.classifier import MixtureClassifier
+    from bgcl.downstream.evaluation import evaluate, evaluate_model, summary
+    from bgcl.downstream.node_draws import NodeDraws
+    from bgcl.downstream.pipeline import Embedding
+    from bgcl.downstream.prediction import predict_nodes
+    from bgcl.downstream.regressor import MixtureRegressor
+    from bgcl.downstream.splits import splits
     from bgcl.estimator import BGCL
-    from bgcl.evaluation import evaluate, evaluate_model, summary
-    from bgcl.example import example_graph
-    from bgcl.inspection import inspect
-    from bgcl.masks import Mask
-    from bgcl.measures import uncertainty
-    from bgcl.mixture import MixtureClassifier
-    from bgcl.mixture_regression import MixtureRegressor
-    from bgcl.node_draws import NodeDraws
-    from bgcl.pipeline import Embedding
-    from bgcl.plots import plot_pavpu, plot_reliability, plot_risk_coverage, plot_uncertainty
-    from bgcl.prediction import predict_nodes
-    from bgcl.protocols import splits
-    from bgcl.reporting.page import report
-    from bgcl.representation import noise_experiment
-    from bgcl.sentences import parse_mask
+    from bgcl.measures.acquisition import acquire, rank
+    from bgcl.measures.uncertainty import uncertainty
+    from bgcl.model.posterior import Moments, astd
+    from bgcl.reporting.plots import plot_pavpu, plot_reliability, plot_risk_coverage, plot_uncertainty
+    from bgcl.reporting.report.page import report
+    from bgcl.reporting.tensorboard import TensorBoard
+    from bgcl.reproduce.noise_experiment import noise_experiment
     from bgcl.settings import Settings, presets
-    from bgcl.tensorboard import TensorBoard
 
 # Where each name lives.
 _HOME = {
     "BGCL": "estimator",
-    "Embedding": "pipeline",
-    "Mask": "masks",
-    "MixtureClassifier": "mixture",
-    "MixtureRegressor": "mixture_regression",
-    "Moments": "embeddings",
-    "NodeDraws": "node_draws",
+    "Embedding": "downstream.pipeline",
+    "Mask": "augmentation.masks",
+    "MixtureClassifier": "downstream.classifier",
+    "MixtureRegressor": "downstream.regressor",
+    "Moments": "model.posterior",
+    "NodeDraws": "downstream.node_draws",
     "Settings": "settings",
-    "TensorBoard": "tensorboard",
-    "acquire": "acquisition",
-    "astd": "embeddings",
+    "TensorBoard": "reporting.tensorboard",
+    "acquire": "measures.acquisition",
+    "astd": "model.posterior",
     "check_graph": "data",
-    "evaluate": "evaluation",
-    "evaluate_model": "evaluation",
-    "example_graph": "example",
+    "evaluate": "downstream.evaluation",
+    "evaluate_model": "downstream.evaluation",
+    "example_graph": "data.example",
     "graph_from": "data",
-    "inspect": "inspection",
+    "inspect": "data.inspection",
     "load": "data",
-    "noise_experiment": "representation",
-    "parse_mask": "sentences",
-    "plot_pavpu": "plots",
-    "plot_reliability": "plots",
-    "plot_risk_coverage": "plots",
-    "plot_uncertainty": "plots",
-    "predict_nodes": "prediction",
+    "noise_experiment": "reproduce.noise_experiment",
+    "parse_mask": "augmentation.language",
+    "plot_pavpu": "reporting.plots",
+    "plot_reliability": "reporting.plots",
+    "plot_risk_coverage": "reporting.plots",
+    "plot_uncertainty": "reporting.plots",
+    "predict_nodes": "downstream.prediction",
     "presets": "settings",
-    "rank": "acquisition",
-    "report": "reporting.page",
-    "splits": "protocols",
-    "summary": "evaluation",
-    "uncertainty": "measures",
+    "rank": "measures.acquisition",
+    "report": "reporting.report.page",
+    "splits": "downstream.splits",
+    "summary": "downstream.evaluation",
+    "uncertainty": "measures.uncertainty",
 }
 
 __all__ = [

@@ -12,16 +12,17 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from bgcl import automatic, runs
-from bgcl.batching import Batches
+from bgcl import automatic
+from bgcl import checkpoint as runs
 from bgcl.data import check_graph
-from bgcl.disagreement import contrastive_log_likelihood, disagreement
-from bgcl.embeddings import Moments, draws, moments
 from bgcl.errors import BGCLError
-from bgcl.graph import Graph, prepare
-from bgcl.network import Network
+from bgcl.graph.clusters import Batches
+from bgcl.graph.prepared import Graph, prepare
+from bgcl.measures.disagreement import contrastive_log_likelihood, disagreement
+from bgcl.model.network import Network
+from bgcl.model.posterior import Moments, draws, moments
+from bgcl.model.training import Record, Training, rate_summary
 from bgcl.settings import AUTO, Settings, make_settings
-from bgcl.training import Record, Training, rate_summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +66,7 @@ class BGCL:
         return f"BGCL({', '.join(f'{k}={v!r}' for k, v in self.get_params().items() if v is not None)})"
 
     def _repr_html_(self) -> str:
-        from bgcl.display import card
+        from bgcl.reporting.card import card
 
         return card(self)
 
@@ -159,7 +160,7 @@ class BGCL:
             return nullcontext(progress)
         if not progress:
             return nullcontext(lambda record: None)
-        from bgcl.progress import live
+        from bgcl.reporting.progress import live
 
         return live(self.settings.epochs, start)
 
@@ -221,13 +222,13 @@ class BGCL:
 
     def plot_training(self) -> "Figure":
         """The loss and the expected drop rates by epoch, as a matplotlib `Figure`."""
-        from bgcl.pictures import training_figure
+        from bgcl.reporting.training_plots import training_figure
 
         return training_figure(self._history())
 
     def plot_drop_rates(self) -> "Figure":
         """The posterior of each learned drop rate in both views, as a matplotlib `Figure`."""
-        from bgcl.pictures import posterior_figure
+        from bgcl.reporting.training_plots import posterior_figure
 
         return posterior_figure(self._history())
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from bgcl.augmentation.language import check_mask, parse_mask
+from bgcl.augmentation.masks import Mask
 from bgcl.errors import BGCLError, nearest
-from bgcl.masks import Mask
-from bgcl.sentences import check_mask, parse_mask
 
 Width = Annotated[int, Field(ge=1, le=65536)]
 Positive = Annotated[float, Field(gt=0, le=1e6)]

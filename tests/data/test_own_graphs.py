@@ -312,7 +312,7 @@ def test_a_damaged_parquet_file(tmp_path):
 
 
 def test_a_file_too_large_for_memory_says_how_large_and_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setattr("bgcl.memory.free_memory", lambda: 100)
+    monkeypatch.setattr("bgcl.data.memory.free_memory", lambda: 100)
     with pytest.raises(BGCLError, match=r"edges.csv is 0.0\d+ kB large and would need about .* of memory; .*--ignore"):
         bgcl.load(write(tmp_path / "g"))
 
@@ -322,7 +322,7 @@ def test_columns_that_are_ignored_need_no_memory(tmp_path, monkeypatch):
     wide = {"id": [0, 1, 2], "x": [1, 2, 4], "noise": [f"{i}" * 10_000 for i in range(3)]}
     pyarrow.parquet.write_table(pa.table(wide), tmp_path / "nodes.parquet", compression="zstd")
     assert (tmp_path / "nodes.parquet").stat().st_size < 5_000
-    monkeypatch.setattr("bgcl.memory.free_memory", lambda: 20_000)
+    monkeypatch.setattr("bgcl.data.memory.free_memory", lambda: 20_000)
     with pytest.raises(BGCLError, match=r"nodes.parquet .* would need about 9\d\.?\d? kB of memory; 20 kB are free"):
         bgcl.load(tmp_path)
     assert bgcl.load(tmp_path, ignore="noise").attributes == ["x"]

@@ -11,13 +11,13 @@ from torch_geometric.data import Data
 from torch_geometric.nn import models
 from torch_geometric.transforms import RandomLinkSplit
 
-from bgcl.augmentation import LayerMask
+from bgcl.augmentation.views import LayerMask
 from bgcl.baselines.convolutions import Convolutions, width_of
 from bgcl.baselines.grace import widths_for
 from bgcl.baselines.method import Array, EmbeddingMethod, number, whole
-from bgcl.encoder import MaskedConvolution
 from bgcl.errors import BGCLError
-from bgcl.graph import Graph, prepare
+from bgcl.graph.prepared import Graph, prepare
+from bgcl.model.encoders.gcn import MaskedConvolution
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.data import Data
 
-from bgcl.augmentation import VIEWS, Augmentation
+from bgcl.augmentation.language import parse_mask
+from bgcl.augmentation.views import VIEWS, Augmentation
 from bgcl.baselines.convolutions import Convolutions, width_of
 from bgcl.baselines.method import Array, EmbeddingMethod, number, whole
 from bgcl.data.catalogue import find
-from bgcl.graph import prepare
-from bgcl.sentences import parse_mask
+from bgcl.graph.prepared import prepare
 
 
 @dataclass(frozen=True, kw_only=True)

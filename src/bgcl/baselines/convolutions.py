@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 from torch.nn import init
 
-from bgcl.augmentation import LayerMask
-from bgcl.encoder import Encoder
-from bgcl.graph import Features, Graph
+from bgcl.augmentation.views import LayerMask
+from bgcl.graph.prepared import Features, Graph
+from bgcl.model.encoders.gcn import Encoder
 
 
 class Convolutions(Encoder):

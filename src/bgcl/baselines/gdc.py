@@ -19,13 +19,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from bgcl.augmentation import Augmentation, View
+from bgcl.augmentation.drop_rates import DropRate
+from bgcl.augmentation.masks import DropConnections
+from bgcl.augmentation.views import Augmentation, View
 from bgcl.baselines.supervised import Classifier, Task, check_at_least, derived_seed, probabilities, train
-from bgcl.drop_rates import DropRate
+from bgcl.downstream.splits import Split
 from bgcl.errors import BGCLError
-from bgcl.graph import Graph
-from bgcl.masks import DropConnections
-from bgcl.protocols import Split
+from bgcl.graph.prepared import Graph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

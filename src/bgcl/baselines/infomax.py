@@ -10,8 +10,8 @@ from torch_geometric.nn.models import DeepGraphInfomax
 
 from bgcl.baselines.convolutions import Convolutions, width_of
 from bgcl.baselines.method import Array, EmbeddingMethod, number, whole
-from bgcl.graph import Features, Graph, SparseFeatures, prepare
-from bgcl.propagation import Pattern
+from bgcl.graph.prepared import Features, Graph, SparseFeatures, prepare
+from bgcl.graph.sparse import Pattern
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bgcl.baselines.supervised import derived_seed
+from bgcl.downstream.evaluation import SplitResult
+from bgcl.downstream.splits import Split, labels_of
 from bgcl.errors import BGCLError
-from bgcl.evaluation import SplitResult
-from bgcl.measures import uncertainty
-from bgcl.protocols import Split, labels_of
+from bgcl.measures.uncertainty import uncertainty
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

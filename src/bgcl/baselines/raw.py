@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from bgcl.baselines.method import Array, EmbeddingMethod
-from bgcl.graph import Features, prepare
+from bgcl.graph.prepared import Features, prepare
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,12 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from bgcl.augmentation import LayerMask
+from bgcl.augmentation.views import LayerMask
 from bgcl.data import check_graph
-from bgcl.encoder import Encoder
+from bgcl.downstream.splits import Split, labels_of
 from bgcl.errors import BGCLError
-from bgcl.graph import Features, Graph, prepare
-from bgcl.protocols import Split, labels_of
+from bgcl.graph.prepared import Features, Graph, prepare
+from bgcl.model.encoders.gcn import Encoder
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -129,7 +129,7 @@ def fit_and_keep(
     """Train, keeping every epoch; if interrupted, say what was kept and how to go on."""
     progress: list[Any] = [show]
     if tensorboard is not None:
-        from bgcl.tensorboard import TensorBoard
+        from bgcl.reporting.tensorboard import TensorBoard
 
         progress.append(TensorBoard(tensorboard))
     try:

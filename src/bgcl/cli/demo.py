@@ -8,12 +8,12 @@ from rich.console import Console
 
 from bgcl.cli.common import fit_and_keep, print_json, print_rates, print_table
 from bgcl.data import load
+from bgcl.downstream.evaluation import Array, SplitResult, evaluate_model, summary
 from bgcl.estimator import BGCL
-from bgcl.evaluation import Array, SplitResult, evaluate_model, summary
-from bgcl.measures import RECOMMENDED
-from bgcl.pictures import posterior_figure, save, training_figure
-from bgcl.reporting.page import report
-from bgcl.uncertainty_pictures import save_evaluation
+from bgcl.measures.uncertainty import RECOMMENDED
+from bgcl.reporting.evaluation_plots import save_evaluation
+from bgcl.reporting.report.page import report
+from bgcl.reporting.training_plots import posterior_figure, save, training_figure
 
 SPLITS = 10
 

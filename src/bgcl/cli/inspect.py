@@ -8,7 +8,7 @@ from bgcl.cli import graphs
 from bgcl.cli.common import Json, Quiet, print_json
 
 if TYPE_CHECKING:
-    from bgcl.inspection import Inspection
+    from bgcl.data.inspection import Inspection
 
 SHOWN = 12  # classes and columns that fit on a screen
 
@@ -29,7 +29,7 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Say what was understood of a graph and what looks wrong, before any training."""
-    from bgcl.inspection import inspect as look_at
+    from bgcl.data.inspection import inspect as look_at
 
     data, reading = graphs.load_graph(
         graph, nodes, True, label=label, id=id_, source=source, target=target, ignore=ignore, categorical=categorical,

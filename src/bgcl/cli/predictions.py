@@ -50,15 +50,15 @@ def embed(
     json: Json = False,
 ) -> None:
     """Draw embeddings: mean, deviation and ASTD of each node; in a .npz also the draws and the fixed embedding."""
-    from bgcl.tables import check_ending
+    from bgcl.data.output import check_ending
 
     if out.suffix != ".npz":
         check_ending(out)
     import numpy as np
 
-    from bgcl.embeddings import RunningMoments
+    from bgcl.data.output import storable, write_table
     from bgcl.files import whole
-    from bgcl.tables import storable, write_table
+    from bgcl.model.posterior import RunningMoments
 
     model, data = open_run_on(run, graph, nodes, quiet)
     if samples < 2:
@@ -110,10 +110,10 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Accuracy, calibration, PAvPU and the finding of errors, over the splits of a protocol."""
-    from bgcl import protocols
-    from bgcl.evaluation import APPENDIX, evaluate_model, summary
-    from bgcl.mixture import MixtureClassifier
-    from bgcl.tables import check_ending, write_table
+    from bgcl.data.output import check_ending, write_table
+    from bgcl.downstream import splits as protocols
+    from bgcl.downstream.classifier import MixtureClassifier
+    from bgcl.downstream.evaluation import APPENDIX, evaluate_model, summary
 
     if appendix and samples is not None:
         raise BGCLError("--appendix has its own number of samples, 500: leave out --samples.")
@@ -138,7 +138,7 @@ def evaluate(
     facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
     facts |= {"splits": len(results[0]), **how, "settings": settings, "versions": versions()}
     if plots is not None:
-        from bgcl.uncertainty_pictures import save_evaluation
+        from bgcl.reporting.evaluation_plots import save_evaluation
 
         facts["plots"] = [str(path) for path in save_evaluation([r for run in results for r in run], plots)]
     if out is not None:
@@ -167,7 +167,7 @@ def _score_rows(scores: dict[str, dict[str, float]], several: bool) -> list[dict
 
 def _measure_rows(scores: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
     """How well each measure of uncertainty tells wrong from right; the recommended one is marked."""
-    from bgcl.measures import MEASURES, RECOMMENDED
+    from bgcl.measures.uncertainty import MEASURES, RECOMMENDED
 
     heads = {"auroc": "AUROC of errors", "aupr": "AUPR of errors", "aurc": "risk-coverage", "pavpu": "PAvPU"}
     return [
@@ -191,8 +191,8 @@ def predict(
 
     For another graph, with new nodes, heads learn from its labels or, if it has none, from those at training.
     """
-    from bgcl.prediction import predict_nodes
-    from bgcl.tables import check_ending, write_table
+    from bgcl.data.output import check_ending, write_table
+    from bgcl.downstream.prediction import predict_nodes
 
     check_ending(out)
     model, data = open_run_on(run, graph, nodes, quiet)
@@ -237,12 +237,12 @@ def rank(
     """The nodes to review or to label next, the most uncertain first."""
     import numpy as np
 
-    from bgcl.acquisition import acquire
-    from bgcl.acquisition import rank as order_of
-    from bgcl.measures import MEASURES
-    from bgcl.prediction import predict_nodes
-    from bgcl.protocols import labels_of
-    from bgcl.tables import check_ending, write_table
+    from bgcl.data.output import check_ending, write_table
+    from bgcl.downstream.prediction import predict_nodes
+    from bgcl.downstream.splits import labels_of
+    from bgcl.measures.acquisition import acquire
+    from bgcl.measures.acquisition import rank as order_of
+    from bgcl.measures.uncertainty import MEASURES
 
     label_free = ("astd", "disagreement")
     measure = {"entropy": "predictive_entropy"}.get(by, by.replace("-", "_"))

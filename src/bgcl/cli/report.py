@@ -18,12 +18,12 @@ def report(
     json: Json = False,
 ) -> None:
     """Write one page to look at, which works offline: map, certainty, nodes to review, training."""
-    from bgcl.reporting.page import check_out
+    from bgcl.reporting.report.page import check_out
 
     page = run / "report.html" if out is None else out
     check_out(page)
     model, data = open_run(run, graph, quiet)
-    from bgcl.reporting.page import report as write
+    from bgcl.reporting.report.page import report as write
 
     write(model, data, page, samples=samples, seed=seed, progress=not (quiet or json))
     size = page.stat().st_size

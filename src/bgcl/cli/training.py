@@ -66,7 +66,7 @@ def train(
         raise BGCLError("Unknown setting 'preset'. Name a preset with --preset.")
     if resume and (preset or overwrite):
         raise BGCLError("--resume goes on with the run as it is: leave out --preset and --overwrite.")
-    from bgcl import runs
+    from bgcl import checkpoint as runs
     from bgcl.automatic import describe
     from bgcl.estimator import BGCL
     from bgcl.settings import AUTO

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from bgcl.data import npz
 from bgcl.data.clean import Graph, both_directions, clean_edges
 from bgcl.errors import BGCLError
-from bgcl.quietly import quietly
+from bgcl.graph.csr import quietly
 
 KEPT = ("name", "ids", "classes", "attributes", "recipe")  # what a graph is told to remember beside its tensors
 SPARSE_BELOW = 0.2  # a dense product takes less time beyond that share of entries that are not zero

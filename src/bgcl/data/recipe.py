@@ -22,11 +22,11 @@ from bgcl.data.clean import undirected
 from bgcl.data.columns import Block, Category, Column, LeftOut, Words, column_from_dict, learn
 from bgcl.data.ids import IdColumn, Lookup, id_columns
 from bgcl.data.labels import encode_labels
+from bgcl.data.memory import check_fits
 from bgcl.data.pyg import SPARSE_BELOW, csr_tensor
 from bgcl.data.structure import structure, structure_names
 from bgcl.data.tables import Source, Table, check_column
 from bgcl.errors import BGCLError, nearest
-from bgcl.memory import check_fits
 
 Array = npt.NDArray[Any]
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from bgcl.data.memory import check_fits, in_words
 from bgcl.errors import BGCLError, nearest
-from bgcl.memory import check_fits, in_words
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # in a CSV; an id is missing if it is empty

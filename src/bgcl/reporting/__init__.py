@@ -1,4 +1,1 @@
-"""The report: one page that works offline and shows what a model knows of its nodes, and what it does not.
-
-`node_map` places the nodes, `contents` gathers what the page shows, `page` writes it; `assets` holds the page itself.
-"""
+"""What people look at: plots, the notebook card, progress, TensorBoard, the report page."""

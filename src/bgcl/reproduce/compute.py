@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bgcl import runs
+from bgcl import checkpoint as runs
 from bgcl.baselines import CLASSIFIERS, EMBEDDINGS, published
 from bgcl.baselines.prediction import evaluate_classifier
 from bgcl.data import check_graph
+from bgcl.downstream.classifier import MixtureClassifier
+from bgcl.downstream.evaluation import SplitResult, evaluate, evaluate_model, summary
+from bgcl.downstream.splits import development_half, labels_of, splits
 from bgcl.errors import BGCLError
 from bgcl.estimator import BGCL
-from bgcl.evaluation import SplitResult, evaluate, evaluate_model, summary
 from bgcl.files import alone, whole
-from bgcl.mixture import MixtureClassifier
-from bgcl.protocols import development_half, labels_of, splits
-from bgcl.representation import noise_experiment
+from bgcl.model.training import TrainingError
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
 from bgcl.reproduce.experiments import POINTS
+from bgcl.reproduce.noise_experiment import noise_experiment
 from bgcl.settings import Settings, make_settings
-from bgcl.training import TrainingError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

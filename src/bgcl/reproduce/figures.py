@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from bgcl.pictures import COLOURS, DASHES, look, save
+from bgcl.reporting.training_plots import COLOURS, DASHES, look, save
 from bgcl.reproduce import results
 from bgcl.reproduce.experiments import EXPERIMENTS, TITLES
 from bgcl.reproduce.results import Result

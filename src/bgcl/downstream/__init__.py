@@ -1,0 +1,1 @@
+"""From embeddings to predictions: heads, splits, evaluation, and the prediction of every node."""

@@ -1,0 +1,117 @@
+"""The downstream model for numbers: a mixture of normal distributions over draws of the embeddings."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+from sklearn.base import RegressorMixin
+from sklearn.model_selection import KFold
+
+from bgcl.downstream.classifier import MixtureHead, Objective, log_sum_exp
+from bgcl.downstream.node_draws import as_draws, check_targets
+from bgcl.errors import BGCLError
+
+Array = npt.NDArray[Any]
+
+
+class MixtureRegressor(RegressorMixin, MixtureHead):  # type: ignore[misc]
+    """A mixture of normal distributions, `p(y) = 1/K sum_k Normal(h_k w + c, s^2)`, with `s` learned.
+
+    Trained by maximising `sum_n log p(y_n) - |w|^2 / 2C` on targets scaled to unit variance.
+
+    >>> draws = np.random.default_rng(0).normal(size=(5, 40, 3))
+    >>> head = MixtureRegressor(C=1.0).fit(draws, np.arange(40))
+    >>> mean, deviation = head.predict(draws, return_std=True)
+    >>> mean.shape, bool((deviation > 0).all())
+    ((40,), True)
+    """
+
+    def fit(self, draws: object, y: object) -> Self:
+        """Fit to draws `(S, N, d)` of the training nodes and their targets `(N,)`."""
+        self._check_settings()
+        X = as_draws(draws, self.normalise, self).astype(np.float64, copy=False)
+        targets = check_targets(y, X.shape[1], self, numeric=True)
+        self.n_features_in_ = X.shape[2]
+        self.offset_, self.scale_ = float(targets.mean()), float(targets.std()) or 1.0
+        scaled = (targets - self.offset_) / self.scale_
+        folds: Sequence[tuple[Array, Array]] = ()
+        if self.C == "cv":
+            if len(targets) < 2:
+                raise BGCLError(
+                    "There is only one sample: choosing C by cross-validation needs two nodes or more. Or give C."
+                )
+            split = KFold(min(self.folds, len(targets)), shuffle=True, random_state=self.random_state)
+            folds = list(split.split(scaled))
+        self.coefficients_ = self._fit(X, scaled, folds)
+        return self
+
+    @property
+    def noise_(self) -> float:
+        """The standard deviation `s` of a target around its draw's mean."""
+        return float(np.exp(self.coefficients_[-1]) * self.scale_)
+
+    def _start(self, draws: Array, y: Array) -> Array:
+        return np.zeros(draws.shape[2] + 2)
+
+    def _moved(self, parameters: Array, centre: Array, scale: float) -> Array:
+        moved = parameters.copy()
+        moved[:-2] /= scale
+        moved[-2] -= centre @ moved[:-2]
+        return moved
+
+    def _objective(self, draws: Array, y: Array) -> Objective:
+        samples, nodes, width = draws.shape
+
+        def objective(parameters: Array, penalty: float) -> tuple[float, Array]:
+            w, c, log_s = parameters[:width], parameters[width], parameters[width + 1]
+            standard = (y - draws @ w - c) * np.exp(-log_s)  # (S, N)
+            log_density = -0.5 * np.square(standard)
+            log_mixture = log_sum_exp(log_density)
+            weight = np.exp(log_density - log_mixture)
+            pull = weight * standard * np.exp(-log_s)  # minus d loss / d mean
+            loss = nodes * (log_s + 0.5 * np.log(2 * np.pi) + np.log(samples)) - log_mixture.sum()
+            # A floor on s keeps a perfect fit from an infinite likelihood.
+            loss += penalty / 2 * np.square(w).sum() + 1e-6 * np.exp(-2 * log_s)
+            grad_w = -np.einsum("kn,knd->d", pull, draws) + penalty * w
+            grad_s = nodes - (weight * np.square(standard)).sum() - 2e-6 * np.exp(-2 * log_s)
+            return loss, np.concatenate([grad_w, [-pull.sum(), grad_s]])
+
+        return objective
+
+    def _log_likelihoods(self, parameters: Array, draws: Array, y: Array) -> Array:
+        width = draws.shape[2]
+        log_density = norm.logpdf(y, draws @ parameters[:width] + parameters[width], np.exp(parameters[width + 1]))
+        return np.array([(log_sum_exp(log_density) - np.log(len(draws))).sum()])
+
+    def predict_samples(self, draws: object) -> Array:
+        """The mean of every draw, `(S, N)`."""
+        X = self._draws(draws)
+        means = X @ self.coefficients_[:-2] + self.coefficients_[-2]
+        return np.asarray(means * self.scale_ + self.offset_)
+
+    def predict(self, draws: object, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """The mixture's mean, `(N,)`, and with `return_std` its standard deviation."""
+        means = self.predict_samples(draws)
+        if not return_std:
+            return np.asarray(means.mean(0))
+        return means.mean(0), np.sqrt(means.var(0) + self.noise_**2)
+
+    def predict_interval(self, draws: object, level: float = 0.9) -> tuple[Array, Array]:
+        """Lower and upper bound of the central interval that holds the share `level` of the mixture's mass."""
+        if not 0 < level < 1:
+            raise BGCLError(f"The level of an interval must be between 0 and 1. Got {level} instead.")
+        means = self.predict_samples(draws)
+        return tuple(_mixture_quantile(means, self.noise_, q) for q in ((1 - level) / 2, (1 + level) / 2))  # type: ignore[return-value]
+
+
+def _mixture_quantile(means: Array, deviation: float, level: float) -> Array:
+    """The `level` quantile of `1/K sum_k Normal(mean_k, deviation^2)` for each node, by bisection."""
+    reach = 1.01 * deviation * abs(norm.ppf(level)) + 1e-12 * (1 + np.abs(means).max())
+    low, high = means.min(0) - reach, means.max(0) + reach
+    for _ in range(100):
+        middle = (low + high) / 2
+        below = norm.cdf((middle - means) / deviation).mean(0) < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray((low + high) / 2)

@@ -1,0 +1,1 @@
+"""Graphs as the model computes with them: sparse products, the prepared graph, clusters."""

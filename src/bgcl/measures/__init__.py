@@ -1,0 +1,1 @@
+"""Uncertainty in numbers: its measures, how good they are, and which nodes to look at next."""

@@ -1,0 +1,1 @@
+"""The model: encoders, objectives, the network that joins them, its training, and draws from its posterior."""

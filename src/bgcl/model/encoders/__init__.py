@@ -1,0 +1,1 @@
+"""Encoders, one file each: they turn a graph and masks into embeddings."""

@@ -1,0 +1,1 @@
+"""Objectives, one file each: what the encoder minimizes and the augmentation maximizes."""

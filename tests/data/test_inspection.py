@@ -1,0 +1,50 @@
+"""What `inspect` says of a graph, counted by hand."""
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import bgcl
+from bgcl.data.inspection import inspect
+from bgcl.data.own import read_files
+
+
+def test_counts_of_a_small_graph():
+    edges = torch.tensor([[0, 1, 3], [1, 2, 4]])  # a path of three, a pair, one alone
+    found = inspect(Data(x=torch.eye(6), edge_index=edges, y=torch.tensor([0, 0, 1, 1, -1, 0])))
+    assert (found.nodes, found.edges, found.components, found.largest_component, found.isolated) == (6, 3, 3, 3, 1)
+    assert found.degree == {"mean": 1.0, "median": 1.0, "greatest": 2}
+    assert (found.labelled, found.classes) == (5, {"0": 3, "1": 2})
+    assert found.homophily == 0.5  # of 0-1 and 1-2, the first
+    assert found.homophily_by_chance == pytest.approx((3 / 4) ** 2 + (1 / 4) ** 2)
+    assert any("Class 1 has 2 labelled" in warning for warning in found.warnings)
+    assert bgcl.inspect(Data(x=torch.eye(3), edge_index=edges[:, :2])).classes == {}
+
+
+@pytest.fixture
+def suspicious(tmp_path):
+    random = np.random.default_rng(0)
+    label = random.integers(2, size=200)
+    rows = ["id,row,leak,code,size,label"]
+    rows += [f"n{i},{i},{'yes' if y else 'no'},{random.integers(4)},{random.normal()},{y}" for i, y in enumerate(label)]
+    (tmp_path / "nodes.csv").write_text("\n".join(rows))
+    pairs = random.integers(100, size=(300, 2))
+    (tmp_path / "edges.csv").write_text("a,b,w\n" + "n0,n0,1\n" + "\n".join(f"n{a},n{b},1" for a, b in pairs if a != b))
+    return inspect(read_files(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Column 'row' counts the rows", "Column 'leak' alone tells the label of 100%", "'code' has 4 whole numbers",
+        "Heterophily", "have no edge", "1 edge(s) lead from a node to itself", "repeat an edge", "not used: w",
+    ],
+)  # fmt: skip
+def test_what_looks_wrong(suspicious, text):
+    assert any(text in warning for warning in suspicious.warnings), suspicious.warnings
+    assert not any("'size'" in warning for warning in suspicious.warnings)
+
+
+def test_what_each_column_became(suspicious):
+    assert suspicious.columns == {"row": "number", "leak": "2 categories", "code": "number", "size": "number"}

@@ -1,0 +1,112 @@
+"""Tables read back as they were written, by other readers; a table that fails leaves nothing behind."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from bgcl import BGCLError
+from bgcl.data.output import check_ending, write_table
+
+COLUMNS = {
+    "node": np.arange(3),
+    "probability": np.array([0.1, 1 / 3, 1e-300]),
+    "single": np.array([0.1, 0.2, 0.3], dtype=np.float32),
+    "name": ["plain", 'with "quotes", commas', "ä\nß"],
+    "wrong": np.array([True, False, True]),
+}
+
+
+def as_lists(columns) -> dict[str, list]:
+    return {name: np.asarray(column).tolist() for name, column in columns.items()}
+
+
+def test_csv_reads_back(tmp_path):
+    write_table(tmp_path / "t.csv", COLUMNS)
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == list(COLUMNS)
+    assert [int(row["node"]) for row in rows] == [0, 1, 2]
+    assert [float(row["probability"]) for row in rows] == list(COLUMNS["probability"])
+    assert [np.float32(row["single"]) for row in rows] == list(COLUMNS["single"])
+    assert [row["name"] for row in rows] == COLUMNS["name"]
+
+
+def test_json_reads_back(tmp_path):
+    write_table(tmp_path / "t.json", COLUMNS)
+    rows = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
+    assert {name: [row[name] for row in rows] for name in COLUMNS} == as_lists(COLUMNS)
+
+
+def test_parquet_reads_back_with_its_types(tmp_path):
+    write_table(tmp_path / "t.parquet", COLUMNS)
+    table = pyarrow.parquet.read_table(tmp_path / "t.parquet")
+    assert table.to_pydict() == as_lists(COLUMNS)
+    assert str(table.schema.field("node").type) == "int64"
+    assert str(table.schema.field("single").type) == "float"
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_an_empty_table_keeps_its_columns_or_is_an_empty_list(tmp_path, ending):
+    write_table(tmp_path / f"t.{ending}", {"node": np.array([], dtype=int)})
+    assert (tmp_path / f"t.{ending}").exists()
+
+
+def test_json_is_standard_even_where_a_number_is_missing(tmp_path):
+    """NaN is no JSON: other readers refuse the whole file."""
+    write_table(tmp_path / "t.json", {"node": [0, 1], "score": [np.nan, 0.5]})
+
+    def refuse(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    rows = json.loads((tmp_path / "t.json").read_text(), parse_constant=refuse)
+    assert [row["score"] for row in rows] == [None, 0.5]
+
+
+@pytest.mark.parametrize("name", ["t.txt", "t", "t.csv.gz", "csv"])
+def test_another_ending_is_refused_before_any_work(tmp_path, name):
+    for call in (check_ending, lambda path: write_table(path, COLUMNS)):
+        with pytest.raises(BGCLError, match=r"must end in .csv, .parquet or .json"):
+            call(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_a_table_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    write_table(path, COLUMNS)
+    before = path.read_bytes()
+    with pytest.raises(Exception):  # noqa: B017, PT011 -- whatever the writer raises
+        write_table(path, {"a": [1, 2], "b": [1, 2, 3]})
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interruption_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "t.json"
+    write_table(path, COLUMNS)
+    before = path.read_bytes()
+
+    def half(rows, file):
+        file.write("[{")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(json, "dump", half)
+    with pytest.raises(KeyboardInterrupt):
+        write_table(path, COLUMNS)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BGCLError, match="Cannot write"):
+        write_table(tmp_path / "file" / "t.csv", COLUMNS)
+
+
+def test_missing_folders_are_made(tmp_path: Path):
+    write_table(tmp_path / "a" / "b" / "t.csv", COLUMNS)
+    assert (tmp_path / "a" / "b" / "t.csv").exists()

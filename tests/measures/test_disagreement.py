@@ -1,0 +1,120 @@
+"""Contrastive likelihoods against the loss they come from, disagreement against its formula and at its ends."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+from bgcl import BGCL, BGCLError
+from bgcl.measures.disagreement import contrastive_log_likelihood, disagreement
+from bgcl.model.objectives.infonce import contrastive_loss
+from small import seeded
+
+TAU = 0.4
+
+
+def two_views(nodes: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    o, t = torch.randn(2, nodes, 3, dtype=torch.float64, generator=seeded(seed))
+    return o, t
+
+
+def loop_log_likelihood(o: np.ndarray, t: np.ndarray, tau: float) -> list[float]:
+    def s(x, y) -> float:
+        return float(x @ y / math.sqrt((x @ x) * (y @ y)) / tau)
+
+    def one_way(x, y, i: int) -> float:
+        own = math.exp(s(x[i], y[i]))
+        others = [k for k in range(len(x)) if k != i]
+        return math.log(own / (own + sum(math.exp(s(x[i], y[k])) + math.exp(s(x[i], x[k])) for k in others)))
+
+    return [(one_way(o, t, i) + one_way(t, o, i)) / 2 for i in range(len(o))]
+
+
+@settings(max_examples=25, deadline=None)
+@given(nodes=st.integers(1, 12), tile=st.integers(1, 14), tau=st.sampled_from([0.1, 0.4, 2.0]), seed=st.integers(0, 9))
+def test_likelihoods_equal_a_loop_for_any_tile(nodes, tile, tau, seed):
+    o, t = two_views(nodes, seed)
+    found = contrastive_log_likelihood(o, t, tau, tile=tile)
+    np.testing.assert_allclose(found, loop_log_likelihood(o.numpy(), t.numpy(), tau), atol=1e-10)
+
+
+def test_their_mean_is_minus_the_training_loss():
+    o, t = two_views(30)
+    found = contrastive_log_likelihood(o, t, TAU).mean()
+    assert float(found) == pytest.approx(-float(contrastive_loss(o, t, TAU)), abs=1e-12)
+
+
+def test_the_views_may_be_exchanged():
+    o, t = two_views(9)
+    torch.testing.assert_close(contrastive_log_likelihood(o, t, TAU), contrastive_log_likelihood(t, o, TAU))
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs=st.integers(1, 8), nodes=st.integers(1, 5), seed=st.integers(0, 99))
+def test_disagreement_equals_its_formula(pairs, nodes, seed):
+    log_l = 3 * np.random.default_rng(seed).normal(size=(pairs, nodes))
+    w = np.exp(log_l) / np.exp(log_l).sum(0)
+    found = disagreement(torch.as_tensor(row) for row in log_l)
+    np.testing.assert_allclose(found, 1 - 1 / (pairs * np.square(w).sum(0)), atol=1e-12)
+    assert (found >= 0).all()
+    assert (found <= 1 - 1 / pairs + 1e-12).all()
+
+
+@pytest.mark.parametrize("log_l", [-1.0, -2000.0, 0.0])
+@pytest.mark.parametrize("pairs", [1, 2, 7])
+def test_pairs_that_agree_have_none(log_l, pairs):
+    found = disagreement(torch.full((4,), log_l) for _ in range(pairs))
+    np.testing.assert_allclose(found, 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("pairs", [2, 5, 50])
+def test_one_pair_that_carries_all_the_likelihood_is_the_most(pairs):
+    stream = (torch.tensor([0.0 if k == 1 else -900.0]) for k in range(pairs))
+    assert disagreement(stream)[0] == pytest.approx(1 - 1 / pairs)
+
+
+def test_a_common_factor_of_the_likelihoods_does_not_matter():
+    log_l = torch.randn(6, 4, dtype=torch.float64, generator=seeded(0))
+    np.testing.assert_allclose(disagreement(iter(log_l)), disagreement(iter(log_l - 500)), atol=1e-10)
+
+
+@pytest.fixture(scope="module")
+def data() -> Data:
+    x = torch.rand(20, 6, generator=seeded(1))
+    return Data(x=x, edge_index=torch.randint(20, (2, 50), generator=seeded(2)))
+
+
+@pytest.fixture(scope="module")
+def model(data) -> BGCL:
+    return BGCL(widths=(8, 4), epochs=2, tau=TAU).fit(data, progress=False)
+
+
+class TestModels:
+    def test_the_pairs_are_draws_that_follow_each_other(self, model, data):
+        with torch.no_grad():
+            o_and_t = model.network_.head(model.sample(data, 6, seed=4)).double().numpy()
+        log_l = np.array([loop_log_likelihood(o_and_t[i], o_and_t[i + 1], TAU) for i in (0, 2, 4)])
+        w = np.exp(log_l) / np.exp(log_l).sum(0)
+        found = model.disagreement(data, 6, seed=4)
+        np.testing.assert_allclose(found, 1 - 1 / (3 * np.square(w).sum(0)), atol=1e-5)
+
+    def test_the_same_seed_gives_the_same_and_another_another(self, model, data):
+        one, same, other = (model.disagreement(data, 8, seed=seed) for seed in (1, 1, 2))
+        assert one.shape == (20,)
+        np.testing.assert_array_equal(one, same)
+        assert not np.array_equal(one, other)
+
+    def test_an_odd_sample_is_left_out(self, model, data):
+        np.testing.assert_array_equal(model.disagreement(data, 9, seed=1), model.disagreement(data, 8, seed=1))
+
+    def test_masks_that_drop_nothing_leave_nothing_to_disagree_about(self, data):
+        model = BGCL(widths=(8, 4), epochs=1, drop="connections at 0").fit(data, progress=False)
+        np.testing.assert_allclose(model.disagreement(data, 6), 0, atol=1e-6)
+
+    def test_fewer_than_two_pairs_are_refused(self, model, data):
+        with pytest.raises(BGCLError, match=r"4 samples or more, two pairs. Got 3 instead"):
+            model.disagreement(data, 3)

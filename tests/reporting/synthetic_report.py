@@ -1,0 +1,72 @@
+"""What a report shows, made up: groups of nodes, draws that differ, probabilities that are mostly right."""
+
+import numpy as np
+
+from bgcl.downstream.evaluation import SplitResult
+from bgcl.measures.uncertainty import uncertainty
+from bgcl.reporting.report.contents import LIKELIEST, MEANINGS, Contents
+from bgcl.reporting.report.node_map import NodeMap
+
+NAMES = ["Neural nets", "Theory", "Genetic algorithms", "Probabilistic methods", "Case based", "Rule learning", "Other"]
+
+
+def make_contents(
+    nodes: int = 400, classes: int = 4, *, unlabelled: float = 0.1, labels: bool = True, ids: bool = True,
+    epochs: int = 60, draws: int = 12, seed: int = 0,
+) -> Contents:  # fmt: skip
+    """A report without a model behind it."""
+    random = np.random.default_rng(seed)
+    group = random.integers(classes, size=nodes)
+    turn = 2 * np.pi * np.arange(classes) / classes
+    position = 3 * np.stack([np.cos(turn), np.sin(turn)], 1)[group] + random.normal(scale=0.9, size=(nodes, 2))
+    width = random.gamma(1.5, 0.4, size=nodes)
+    cloud = position + width[None, :, None] * random.normal(size=(draws, nodes, 2))
+    label = np.where(random.random(nodes) < unlabelled, -1, group) if labels else np.full(nodes, -1)
+    measures = {"astd": width, "disagreement": (width / width.max()) ** 2}
+    likeliest = probability = bins = None
+    scores: dict[str, float] = {}
+    if labels:
+        likeliest, probability, scores, bins = _predictions(random, group, width, label, classes, measures)
+    return Contents(
+        title="synthetic",
+        facts={"Nodes": f"{nodes:,}", "Edges": f"{3 * nodes:,}", "Attributes": "64", "Epochs": str(epochs)},
+        ids=[f"paper-{i:05d}" for i in range(nodes)] if ids else None,
+        classes=[NAMES[c] if c < len(NAMES) else f"class {c}" for c in range(classes)] if labels else [],
+        label=label,
+        map=NodeMap(position, cloud, "t-SNE"),
+        measures={name: measures[name] for name in MEANINGS if name in measures},
+        likeliest=likeliest,
+        probability=probability,
+        scores=scores,
+        reliability=bins,
+        history=make_history(epochs),
+    )
+
+
+def _predictions(random, group, width, label, classes, measures):
+    logits = 3 * np.eye(classes)[group] + random.normal(size=(len(group), classes)) * (0.5 + width[:, None])
+    noisy = logits + random.normal(size=(20, *logits.shape)) * width[:, None]
+    samples = np.exp(noisy - noisy.max(-1, keepdims=True))
+    found = uncertainty(samples / samples.sum(-1, keepdims=True))
+    measures |= found.measures()
+    order = np.argsort(-found.probability, axis=1, kind="stable")[:, :LIKELIEST]
+    known = np.flatnonzero(label >= 0)
+    result = SplitResult(known, np.arange(classes), label[known], found.of(known), float("nan"))
+    return order, np.take_along_axis(found.probability, order, 1), result.scores(), result.reliability()
+
+
+def make_history(epochs: int) -> list[dict]:
+    """Records as a training has them: a learned rate in both views, and a fixed one."""
+    history = []
+    for epoch in range(1, epochs + 1):
+        grown = epoch / epochs
+        rates = {
+            view: [
+                {"mask": "connections in 8 blocks", "mean": [[0.5]], "deviation": [[0.2]], "a": [[1 + 2 * grown]],
+                 "b": [[1 + (2 if view == "o" else 4) * grown]]},
+                {"mask": "features at 0.3/0.4", "mean": [[0.3 if view == "o" else 0.4]], "deviation": [[0.0]]},
+            ]
+            for view in ("o", "t")
+        }  # fmt: skip
+        history.append({"epoch": epoch, "loss": 7 + np.exp(-5 * grown), "kl": 0.3 * grown, "rates": rates})
+    return history
