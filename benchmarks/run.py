@@ -1,6 +1,6 @@
-"""Speed and memory of bgcl, each as a ratio to a named alternative measured in the same run. `make bench` runs it.
+"""Measure the speed and memory of bgcl as ratios to a named alternative in the same run. `make bench` runs it.
 
-The two sides of a ratio take turns, so that a noisy machine troubles both alike; a figure is the median of the turns.
+The two sides of a ratio take turns, so that load on the machine slows both. Each number is the median over the turns.
 """
 
 import argparse
@@ -28,12 +28,13 @@ from bgcl.graph.sparse import Pattern, row_pointer, spmm
 from bgcl.model.network import Network
 from bgcl.model.objectives.infonce import TILE, _tiles, contrastive_loss
 from bgcl.model.training import Training
+from bgcl.settings import make_settings
 
 THREADS = 2
 
 
 def ratio(ours: Callable[[], object], reference: Callable[[], object], turns: int = 7) -> tuple[float, float, float]:
-    """Median seconds of both, and their ratio."""
+    """The median time of each side in seconds, and their ratio."""
     ours(), reference()
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(turns):
@@ -46,7 +47,7 @@ def ratio(ours: Callable[[], object], reference: Callable[[], object], turns: in
 
 
 def dense_loss(o: torch.Tensor, t: torch.Tensor, tau: float) -> torch.Tensor:
-    """The contrastive loss as GRACE writes it: four dense similarity matrices."""
+    """The contrastive loss as in the code of GRACE, with four dense similarity matrices."""
 
     def one_way(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         within, between = torch.exp(x @ x.t() / tau), torch.exp(x @ y.t() / tau)
@@ -57,7 +58,7 @@ def dense_loss(o: torch.Tensor, t: torch.Tensor, tau: float) -> torch.Tensor:
 
 
 def grace_epoch() -> Callable[[], None]:
-    """One plain GRACE epoch on Cora: PyG's GCNConv, dense features, dense loss, the widths of the paper."""
+    """An epoch of GRACE on Cora with PyG's GCNConv, dense features, the dense loss and the paper's widths."""
     from torch_geometric.nn import GCNConv
     from torch_geometric.utils import dropout_edge
 
@@ -66,7 +67,7 @@ def grace_epoch() -> Callable[[], None]:
     x = x / x.sum(1, keepdim=True).clamp(min=1)
     layers = torch.nn.ModuleList([GCNConv(x.shape[1], 256), GCNConv(256, 128)])
     head = torch.nn.Sequential(torch.nn.Linear(128, 128), torch.nn.ELU(), torch.nn.Linear(128, 128))
-    optimiser = torch.optim.Adam([*layers.parameters(), *head.parameters()], lr=0.0005, weight_decay=1e-5)
+    optimizer = torch.optim.Adam([*layers.parameters(), *head.parameters()], lr=0.0005, weight_decay=1e-5)
 
     def view(edge_rate: float, feature_rate: float) -> torch.Tensor:
         edges, _ = dropout_edge(data.edge_index, p=edge_rate)
@@ -76,17 +77,17 @@ def grace_epoch() -> Callable[[], None]:
         return head(h)
 
     def epoch() -> None:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         dense_loss(view(0.2, 0.3), view(0.4, 0.4), 0.4).backward()
-        optimiser.step()
+        optimizer.step()
 
     return epoch
 
 
 def bgcl_epoch() -> Callable[[], object]:
-    """One full BGCL epoch on Cora, the preset's masks, both steps."""
-    data, settings = bgcl.load("cora"), BGCL(preset="cora").settings
-    return Training(Network(data.x.shape[1], settings), Batches(prepare(data, normalise_rows=True)), settings).step
+    """An epoch of BGCL on Cora with the preset's settings, encoder and augmentation step."""
+    data, settings = bgcl.load("cora"), make_settings("cora")
+    return Training(Network(data.x.shape[1], settings), Batches(prepare(data, row_norm="sum")), settings).step
 
 
 def bench_epoch() -> tuple[float, float, float]:
@@ -132,7 +133,7 @@ def bench_propagation() -> tuple[float, float, float]:
 
 
 def bench_draws() -> tuple[float, float, float]:
-    """500 draws of Cora's embeddings against 500 passes of PyG's encoder of the same widths."""
+    """500 draws of embeddings of Cora, against 500 forward passes of PyG's encoder with the same widths."""
     from torch_geometric.nn import GCNConv
 
     data = bgcl.load("cora")
@@ -155,7 +156,7 @@ def bench_draws() -> tuple[float, float, float]:
 
 
 def bench_evaluate() -> tuple[float, float, float]:
-    """`evaluate` with 50 splits and 100 draws against 50 fits of GRACE's evaluation, on the same trained model."""
+    """`evaluate` with 50 splits and 100 draws, against the evaluation of GRACE with 50 fits, on the same model."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
     from sklearn.multiclass import OneVsRestClassifier
@@ -178,7 +179,7 @@ def bench_evaluate() -> tuple[float, float, float]:
         return statistics.mean(correct)
 
     def ours() -> float:
-        results = bgcl.evaluate_model(model, data, "grace")
+        results = bgcl.evaluate(model, data, "grace")
         return statistics.mean(float(result.correct.mean()) for result in results)
 
     figures, accuracies = [], []
@@ -186,12 +187,12 @@ def bench_evaluate() -> tuple[float, float, float]:
         start = time.perf_counter()
         accuracies.append(action())
         figures.append(time.perf_counter() - start)
-    print(f"accuracy: evaluate {accuracies[0]:.4f}, GRACE's evaluation {accuracies[1]:.4f}")
+    print(f"accuracy: evaluate {accuracies[0]:.4f}, evaluation of GRACE {accuracies[1]:.4f}")
     return figures[0], figures[1], figures[0] / figures[1]
 
 
 def bench_tables() -> tuple[float, float, float]:
-    """A million edges and 100,000 nodes from Parquet: a graph, against reading alone and SciPy's CSR."""
+    """A graph of 1,000,000 edges and 100,000 nodes from Parquet, against reading the files and making a CSR matrix."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -223,7 +224,7 @@ def bench_help() -> tuple[float, float, float]:
 
 
 def memory_of_a_step() -> None:
-    """One full-batch encoder step and augmentation step on coauthor-physics; prints the peak in bytes."""
+    """Train one full-batch epoch on coauthor-physics and print the peak memory in bytes."""
     data = bgcl.load("coauthor-physics")
     BGCL(preset="coauthor-cs", batches=1, epochs=1).fit(data, progress=False)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
@@ -238,30 +239,33 @@ def bench_memory() -> tuple[float, float, float]:
 
 
 BENCHES = {
-    "epoch": ("BGCL epoch on Cora, both steps", "plain GRACE epoch, PyG", "s", bench_epoch, 0.9),
+    "epoch": ("epoch of BGCL on Cora, both steps", "epoch of GRACE with PyG", "s", bench_epoch, 0.9),
     "loss": ("tiled loss, N = 7,650, d = 256", "dense loss", "s", bench_loss_against_dense, 0.35),
-    "products": ("tiled loss, the same", "its bare products and exponentials", "s", bench_loss_against_products, 1.3),
-    "propagation": ("propagation, forward and backward", "forward CSR product", "s", bench_propagation, 4.0),
-    "draws": ("500 draws of Cora's embeddings", "500 passes of PyG's encoder", "s", bench_draws, 0.8),
-    "evaluate": ("evaluate, 50 splits, 100 draws", "GRACE's evaluation", "s", bench_evaluate, 0.25),
-    "tables": ("a graph from Parquet, 1M edges, 100k nodes", "pyarrow reads, SciPy's CSR", "s", bench_tables, 1.5),
+    "products": ("tiled loss, same size", "only its products and exponentials", "s", bench_loss_against_products, 1.3),
+    "propagation": ("propagation, forward and backward", "CSR product, forward", "s", bench_propagation, 4.0),
+    "draws": ("500 draws of embeddings of Cora", "500 passes of PyG's encoder", "s", bench_draws, 0.8),
+    "evaluate": ("evaluate, 50 splits, 100 draws", "evaluation of GRACE", "s", bench_evaluate, 0.25),
+    "tables": ("graph from Parquet, 1M edges, 100k nodes", "pyarrow and SciPy's CSR", "s", bench_tables, 1.5),
     "help": ("bgcl --help", "import torch", "s", bench_help, 0.5),
-    "memory": ("peak of a step on coauthor-physics", "dense loss's matrices", "GiB", bench_memory, None),
+    "memory": ("peak memory of a step on coauthor-physics", "matrices of the dense loss", "GiB", bench_memory, None),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(BENCHES)}; by itself all")
-    parser.add_argument("--json", type=Path, help="file to write the figures to")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHES)}; default: all")
+    parser.add_argument("--json", type=Path, help="write the numbers to this file")
     parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(THREADS)
     if arguments.memory:
         memory_of_a_step()
         return
-    table = Table("what", "against", "ours", "theirs", "ratio", "target", box=None, pad_edge=False)
+    table = Table("bgcl", "alternative", "ours", "theirs", "ratio", "target", box=None, pad_edge=False)
     figures = {}
+    unknown = [name for name in arguments.names if name not in BENCHES]
+    if unknown:
+        parser.error(f"There is no benchmark '{unknown[0]}'. Use one of {', '.join(BENCHES)}.")
     for name in arguments.names or BENCHES:
         what, against, unit, bench, target = BENCHES[name]
         try:

@@ -1,6 +1,7 @@
-"""Choose which nodes to label next: uncertain ones that are not all alike, against as many at random.
+"""Active learning: choose the nodes to label next.
 
-python examples/active_learning.py [EPOCHS]
+In each round, `acquire` chooses 20 nodes that are uncertain and different from each other, and their labels join the
+training set. For comparison, the same number of nodes is chosen at random.
 """
 
 import sys
@@ -8,31 +9,32 @@ import sys
 import numpy as np
 
 import bgcl
+from bgcl.measures import acquire
 
 epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 rounds, batch = 3, 20
 
+# Train once, without labels. New labels change the classifier only.
 data = bgcl.load("cora")
 model = bgcl.BGCL(preset="cora", epochs=epochs, seed=0).fit(data)
 draws, labels = model.sample(data, samples=10).numpy(), data.y.numpy()
-mean = draws.mean(0)
+mean = draws.mean(0)  # (N, d)
 
-# Two labels of each class to begin with; a label that is asked for is looked up in data.y.
-first = np.concatenate([np.flatnonzero(labels == c)[:2] for c in np.unique(labels)])
+# Start with two labels of each class. In this example, asking for a label means to look it up in data.y.
+start = np.concatenate([np.flatnonzero(labels == c)[:2] for c in np.unique(labels)])
 random = np.random.default_rng(0)
-for way in ("chosen", "at random"):
-    known = first
+for strategy in ("acquire", "random"):
+    known = start
     for _ in range(rounds):
-        head = bgcl.MixtureClassifier(C=30.0).fit(draws[:, known], labels[known])
-        doubt = bgcl.uncertainty(head.predict_samples(draws)).mutual_information
         unknown = np.setdiff1d(np.arange(len(labels)), known)
-        asked = (
-            bgcl.acquire(doubt, mean, batch, among=unknown)
-            if way == "chosen"
-            else random.choice(unknown, batch, replace=False)
-        )
-        known = np.concatenate([known, asked])
+        if strategy == "acquire":
+            head = bgcl.MixtureClassifier(C=30.0).fit(draws[:, known], labels[known])
+            uncertainty = bgcl.uncertainty(head.predict_samples(draws)).mutual_information
+            chosen = acquire(uncertainty, mean, batch, among=unknown)
+        else:
+            chosen = random.choice(unknown, batch, replace=False)
+        known = np.concatenate([known, chosen])
     head = bgcl.MixtureClassifier(C=30.0).fit(draws[:, known], labels[known])
     unknown = np.setdiff1d(np.arange(len(labels)), known)
     accuracy = (head.predict(draws[:, unknown]) == labels[unknown]).mean()
-    print(f"{len(known)} labels, {way}: {accuracy:.1%} of the other nodes right")
+    print(f"{strategy}: with {len(known)} labels, {accuracy:.1%} of the other nodes are correct")

@@ -1,6 +1,7 @@
-"""Train on Cora without labels, predict with few labels, and see that unsure predictions are the wrong ones.
+"""First run: train on Cora, predict, and find the uncertain nodes.
 
-python examples/first_run.py [EPOCHS]
+A model is trained on Cora without labels. A classifier then learns from the labels of 10 % of the nodes and predicts
+the others. Its accuracy is low where it is uncertain, and high where it is certain.
 """
 
 import sys
@@ -9,17 +10,20 @@ import bgcl
 
 epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 
+# Train without labels.
 data = bgcl.load("cora")
 model = bgcl.BGCL(preset="cora", epochs=epochs, seed=0).fit(data)
 
-split = bgcl.splits(data, "grace", count=1)[0]  # a tenth of the labels to learn from
+# Draw embeddings. Ten draws train a classifier, the others predict.
+split = bgcl.splits(data, "grace", count=1)[0]  # 10 % training nodes, 90 % test nodes
 draws = model.sample(data, samples=60)  # (60, N, d)
 head = bgcl.MixtureClassifier().fit(draws[:10, split.train], data.y[split.train])
 found = bgcl.uncertainty(head.predict_samples(draws[10:, split.test]))
 
-right = head.classes_[found.probability.argmax(1)] == data.y[split.test].numpy()
-order = bgcl.rank(found.least_confidence)  # the least sure first
-tenth = len(order) // 10
-print(f"right: {right.mean():.1%} of the nodes whose label was not seen")
-print(f"among the tenth that is least sure: {right[order[:tenth]].mean():.1%}")
-print(f"among the half that is surest: {right[order[-len(order) // 2 :]].mean():.1%}")
+# Compare the accuracy of uncertain and certain nodes.
+correct = head.classes_[found.probability.argmax(1)] == data.y[split.test].numpy()
+order = bgcl.rank(found.least_confidence)  # the most uncertain first
+tenth, half = len(order) // 10, len(order) // 2
+print(f"accuracy on all test nodes: {correct.mean():.1%}")
+print(f"on the 10 % most uncertain: {correct[order[:tenth]].mean():.1%}")
+print(f"on the 50 % most certain: {correct[order[-half:]].mean():.1%}")

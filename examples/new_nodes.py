@@ -1,6 +1,7 @@
-"""Nodes that were not there at training: kept model, new graph, no training again.
+"""New nodes: predict nodes that were not in the training graph.
 
-python examples/new_nodes.py [EPOCHS]
+A model is trained on 200 people and saved. Later, 40 new people join the graph. The saved model embeds the larger graph
+without training again, and a classifier trained on the old labels predicts the new people.
 """
 
 import sys
@@ -12,23 +13,24 @@ import bgcl
 
 epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 
-# Today's graph is the first 200 nodes of tomorrow's.
-tomorrow = bgcl.example_graph(nodes=240)
-people = {"id": np.arange(240), **{f"word{i}": tomorrow.x[:, i].numpy() > 0 for i in range(tomorrow.x.shape[1])}}
-people["label"] = [f"group {c}" if i < 200 else None for i, c in enumerate(tomorrow.y.tolist())]
-source, target = tomorrow.edge_index.numpy()
-old = (source < 200) & (target < 200)
+# Make a graph of 240 people. Only the first 200 are known today, with their labels.
+later = bgcl.example_graph(nodes=240)
+people = {"id": np.arange(240), **{f"word{i}": later.x[:, i].numpy() > 0 for i in range(later.x.shape[1])}}
+people["label"] = [f"group {c}" if i < 200 else None for i, c in enumerate(later.y.tolist())]
+source, target = later.edge_index.numpy()
+known = (source < 200) & (target < 200)
 today = bgcl.graph_from(
-    {"source": source[old], "target": target[old]}, {name: column[:200] for name, column in people.items()}
+    {"source": source[known], "target": target[known]}, {name: column[:200] for name, column in people.items()}
 )
 
+# Train on today's graph and save the model.
 folder = tempfile.mkdtemp()
 bgcl.BGCL(preset="auto", epochs=epochs).fit(today).save(folder)
 
-# Later, elsewhere: new nodes come with the nodes that they are joined to.
+# Later: load the model and predict the larger graph. The new nodes come with their edges.
 model = bgcl.BGCL.load(folder)
 grown = bgcl.graph_from({"source": source, "target": target}, people)
-found = bgcl.predict_nodes(model, grown, samples=40, labels_from=today)
-names = found.columns()["predicted"][200:]
-right = names == np.array([f"group {c}" for c in tomorrow.y[200:].tolist()])
-print(f"of the {len(right)} nodes that were not there, {right.mean():.0%} are put in the right group")
+found = bgcl.predict(model, grown, samples=40, labels_from=today)
+predicted = found.columns()["predicted"][200:]
+correct = predicted == np.array([f"group {c}" for c in later.y[200:].tolist()])
+print(f"{correct.mean():.0%} of the {len(correct)} new nodes are predicted correctly")

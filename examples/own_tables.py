@@ -1,6 +1,7 @@
-"""From two CSV files to predictions that join back on the ids, and the same from frames in memory.
+"""Your own tables: from two CSV files to predictions by customer id.
 
-python examples/own_tables.py [EPOCHS]
+Customers of a shop are nodes, and an edge joins two customers if one referred the other. Half of the customers have a
+label. The columns of the table become attributes, and the predictions keep the ids of the table.
 """
 
 import csv
@@ -13,7 +14,7 @@ import bgcl
 
 epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 
-# Customers of a shop, joined where one referred another. Half of them are labelled.
+# Write two tables, nodes.csv and edges.csv.
 chance, folder = random.Random(0), Path(tempfile.mkdtemp())
 kinds = [chance.choice(["private", "business"]) for _ in range(120)]
 with (folder / "nodes.csv").open("w", newline="") as file:
@@ -31,11 +32,14 @@ with (folder / "edges.csv").open("w", newline="") as file:
         if kinds[a] == kinds[b] or chance.random() < 0.15:
             table.writerow([f"c-{a:03}", f"c-{b:03}"])
 
+# Load the tables and check what was read.
 data = bgcl.load(folder, id="customer")
-seen = bgcl.inspect(data)
-print(f"{seen.nodes} nodes, {seen.edges} edges, labelled {seen.classes}; attributes: {', '.join(data.attributes)}")
+summary = bgcl.inspect(data)
+print(f"{summary.nodes} nodes, {summary.edges} edges, labels {summary.classes}")
+print("attributes:", ", ".join(data.attribute_names))
 
+# Train, predict, and print the five most uncertain customers.
 model = bgcl.BGCL(preset="auto", epochs=epochs).fit(data)
-columns = bgcl.predict_nodes(model, data, samples=40).columns()
+columns = bgcl.predict(model, data, samples=40).columns()
 for node in bgcl.rank(columns["least_confidence"])[:5]:
     print(columns["id"][node], columns["predicted"][node], f"{columns['probability'][node]:.2f}")

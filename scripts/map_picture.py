@@ -1,6 +1,6 @@
-"""The README's picture: a map of Cora's nodes, twice: which predictions are wrong, and how unsure each one is.
+"""Draw docs/images/map.png, the picture of the README: two maps of Cora, with wrong predictions and with uncertainty.
 
-python scripts/map_picture.py [--run RUN]   # a run of Cora; trained here if none is given
+python scripts/map_picture.py [--run RUN]
 """
 
 import argparse
@@ -9,35 +9,36 @@ from pathlib import Path
 import numpy as np
 
 import bgcl
+from bgcl.reporting.look import COLORS
+from bgcl.reporting.plots import Picture, look, save
 from bgcl.reporting.report.node_map import make_map
-from bgcl.reporting.training_plots import COLOURS, Picture, look, save
 
 OUT = Path(__file__).parent.parent / "docs" / "images" / "map.png"
 
 
-def picture(position: np.ndarray, label: np.ndarray, wrong: np.ndarray, doubt: np.ndarray) -> Picture:
-    """Left the classes, wrong predictions in black; right the doubt, in the same places."""
-    colours = np.array([*COLOURS, "#999999"])
+def picture(position: np.ndarray, label: np.ndarray, wrong: np.ndarray, uncertainty: np.ndarray) -> Picture:
+    """On the left the classes, with wrong predictions in black; on the right the uncertainty."""
+    colors = np.array([*COLORS, "#999999"])
     with look():
         figure = Picture(figsize=(9.6, 4.9), layout="constrained")
         left, right = figure.subplots(1, 2)
-        left.scatter(*position.T, c=colours[label % len(colours)], s=5, linewidths=0, alpha=0.6)
+        left.scatter(*position.T, c=colors[label % len(colors)], s=5, linewidths=0, alpha=0.6)
         left.scatter(*position[wrong].T, c="black", s=9, linewidths=0)
-        order = np.argsort(doubt, kind="stable")  # the unsure on top
-        shown = right.scatter(*position[order].T, c=doubt[order], s=7, linewidths=0, cmap="magma_r", vmin=0)
+        order = np.argsort(uncertainty, kind="stable")  # draw uncertain nodes last, so that they are on top
+        shown = right.scatter(*position[order].T, c=uncertainty[order], s=7, linewidths=0, cmap="magma_r", vmin=0)
         for axis in (left, right):
             axis.set_axis_off()
             axis.set_aspect("equal")
-        left.set_title("Cora by class; black: predicted wrong")
-        right.set_title("How unsure the model is")
+        left.set_title("Classes of Cora; black: wrong predictions")
+        right.set_title("Uncertainty of the predictions")
         figure.colorbar(shown, ax=right, shrink=0.6, label="1 - probability of the predicted class")
     return figure
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path)
-    parser.add_argument("--epochs", type=int, default=300)
+    parser.add_argument("--run", type=Path, help="folder of a run on Cora; default: train a model")
+    parser.add_argument("--epochs", type=int, default=300, help="epochs to train; default: 300")
     arguments = parser.parse_args()
     data = bgcl.load("cora")
     model = bgcl.BGCL.load(arguments.run) if arguments.run else bgcl.BGCL("cora", epochs=arguments.epochs).fit(data)
@@ -49,7 +50,7 @@ def main() -> None:
     mean = draws.mean(0)
     position = make_map(mean, draws[:1]).position
     wrong = predicted != label
-    wrong[split.train] = False  # their labels were seen
+    wrong[split.train] = False  # the head was trained on their labels
     save(picture(position, label, wrong, found.least_confidence), OUT)
     print(f"{OUT}: {wrong[split.test].mean():.1%} of {len(split.test)} nodes wrong")
 

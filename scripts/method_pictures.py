@@ -1,4 +1,4 @@
-"""The pictures of docs/method.md: what masks drop, what a posterior of a drop rate looks like, and the ceiling.
+"""Draw the pictures of docs/method.md: masks, posteriors of drop rates, and the reward of the augmentation.
 
 python scripts/method_pictures.py
 """
@@ -9,21 +9,23 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-import bgcl
+from bgcl.augmentation import parse_mask
+from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.augmentation.masks import LayerInput, bernoulli
 from bgcl.graph.prepared import prepare
-from bgcl.reporting.training_plots import COLOURS, DASHES, Picture, look, save
+from bgcl.reporting.look import COLORS, DASHES
+from bgcl.reporting.plots import Picture, look, save
 
 OUT = Path(__file__).parent.parent / "docs" / "images"
 SIDE, WIDTH, RATE = 5, 12, 0.4
 
 
 def masks_picture() -> Picture:
-    """A grid of nodes, and of its edges and attributes those that each kind of mask leaves."""
+    """A grid of nodes with the edges and attributes that each kind of mask keeps."""
     place = np.stack(np.divmod(np.arange(SIDE * SIDE), SIDE), axis=1)[:, ::-1].astype(float)
     near = np.abs(place[:, None] - place).sum(-1) == 1
     data = Data(x=torch.ones(SIDE * SIDE, WIDTH), edge_index=torch.as_tensor(np.stack(np.nonzero(near))))
-    graph = prepare(data, normalise_rows=False)
+    graph = prepare(data, row_norm="none")
     row, column = graph.connections.row.numpy(), graph.connections.column.numpy()
     logit = torch.logit(torch.tensor(RATE))
     layer = LayerInput(WIDTH, torch.Size((SIDE * SIDE, WIDTH)))
@@ -31,7 +33,7 @@ def masks_picture() -> Picture:
     with look():
         figure = Picture(figsize=(9.6, 2.1), layout="constrained")
         for axis, sentence in zip(figure.subplots(1, 6), sentences, strict=True):
-            mask = bgcl.parse_mask(sentence)
+            mask = parse_mask(sentence)
             keep = bernoulli(logit, mask.uniform(graph, layer, torch.Generator().manual_seed(3)))
             factor = mask.factor(keep, graph)
             axis.set_title(sentence)
@@ -43,55 +45,54 @@ def masks_picture() -> Picture:
                 continue
             kept = factor[:, 0].numpy() > 0
             for v, u, on in zip(row, column, kept, strict=True):
-                # Each half of a line is one direction of the edge: it ends at the node that hears.
+                # Each half of a line is one direction of the edge. It ends at the node that receives.
                 if v != u:
                     middle = (place[v] + place[u]) / 2
                     ends = np.stack([middle, place[v]]).T
-                    axis.plot(
-                        *ends, color=COLOURS[0] if on else "#dddddd", linewidth=1.8 if on else 0.8, zorder=int(on)
-                    )
+                    axis.plot(*ends, color=COLORS[0] if on else "#dddddd", linewidth=1.8 if on else 0.8, zorder=int(on))
             own = kept[row == column][np.argsort(row[row == column])]
-            axis.scatter(*place[own].T, s=22, color=COLOURS[0], zorder=3)
+            axis.scatter(*place[own].T, s=22, color=COLORS[0], zorder=3)
             axis.scatter(*place[~own].T, s=22, facecolors="white", edgecolors="#aaaaaa", zorder=3)
             axis.set_aspect("equal")
     return figure
 
 
 def rates_picture() -> Picture:
-    """Left Kumaraswamy posteriors, from the flat one; right, keep values at some rates, relaxed or hard."""
+    """On the left Kumaraswamy posteriors; on the right the distribution of keep values, relaxed and hard."""
     pi = np.linspace(0.002, 0.998, 400)
     with look():
         figure = Picture(figsize=(7.6, 2.8), layout="constrained")
         left, right = figure.subplots(1, 2)
         for i, (a, b) in enumerate(((1.0, 1.0), (2.0, 2.0), (4.0, 8.0), (6.0, 3.0))):
-            density = a * b * pi ** (a - 1) * (1 - pi**a) ** (b - 1)
-            left.plot(pi, density, color=COLOURS[i], linestyle=DASHES[i], label=f"a = {a:g}, b = {b:g}")
-        left.set(title="q(pi), posteriors of a drop rate", xlabel="drop rate", xlim=(0, 1), ylim=(0, None))
+            posterior = RatePosterior("edges", mean=((0.5,),), std=((0.0,),), a=((a,),), b=((b,),))  # mean: not used
+            density = posterior.density(pi)[0, 0]
+            left.plot(pi, density, color=COLORS[i], linestyle=DASHES[i], label=f"a = {a:g}, b = {b:g}")
+        left.set(title="posterior q(pi) of a drop rate", xlabel="drop rate", xlim=(0, 1), ylim=(0, None))
         left.legend(loc="upper left", fontsize=7)
         # z = sigmoid((logit(1 - pi) + logit(u)) / t), so P(z <= x) = sigmoid(t logit(x) - logit(1 - pi)).
         x = np.linspace(0.001, 0.999, 600)
         for i, rate in enumerate((0.2, 0.5, 0.8)):
             below = 1 / (1 + np.exp(-(0.3 * np.log(x / (1 - x)) - np.log((1 - rate) / rate))))
-            right.plot(x, below, color=COLOURS[i], linestyle=DASHES[i], label=f"rate {rate:g}")
-            right.plot([0, 1], [rate, rate], color=COLOURS[i], linewidth=0.6)
-        right.set(title="share of keep values up to z (thin: hard)", xlabel="z", xlim=(0, 1), ylim=(0, 1))
+            right.plot(x, below, color=COLORS[i], linestyle=DASHES[i], label=f"rate {rate:g}")
+            right.plot([0, 1], [rate, rate], color=COLORS[i], linewidth=0.6)
+        right.set(title="share of keep values below z (thin: hard masks)", xlabel="z", xlim=(0, 1), ylim=(0, 1))
         right.legend(loc="lower right", fontsize=7)
     return figure
 
 
-def ceiling_picture(nodes: int = 2708, tau: float = 0.4, keep: float = 0.3) -> Picture:
-    """What the augmentation maximises, `min(L, 2 L* - L)`, against the paper's, `L`."""
+def ceiling_picture(nodes: int = 2708, tau: float = 0.4, shared_information: float = 0.3) -> Picture:
+    """The reward that the augmentation maximizes: `min(L, 2 L* - L)` here, `L` in the paper."""
     most = np.log(2 * nodes - 1)
-    ceiling = most - keep / tau
+    ceiling = most - shared_information / tau
     loss = np.linspace(most - 1 / tau, most, 300)
     with look():
         figure = Picture(figsize=(4.6, 2.9), layout="constrained")
         axis = figure.subplots()
-        axis.plot(loss, loss, "--", color=COLOURS[1], label="the paper's: L")
-        axis.plot(loss, np.minimum(loss, 2 * ceiling - loss), color=COLOURS[0], label="here: min(L, 2 L* - L)")
+        axis.plot(loss, loss, "--", color=COLORS[1], label="in the paper: L")
+        axis.plot(loss, np.minimum(loss, 2 * ceiling - loss), color=COLORS[0], label="here: min(L, 2 L* - L)")
         axis.axvline(ceiling, color="#555555", linewidth=0.8, linestyle=":")
         axis.annotate("L*", (ceiling, loss[0]), textcoords="offset points", xytext=(4, 2))
-        axis.set(title="The augmentation's reward", xlabel="contrastive loss L of the two views", ylabel="reward")
+        axis.set(title="Reward of the augmentation", xlabel="contrastive loss L of the two views", ylabel="reward")
         axis.legend(loc="upper left", fontsize=7)
     return figure
 

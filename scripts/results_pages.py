@@ -1,4 +1,4 @@
-"""Write docs/results.md, its figures and the README's table from the files in results/."""
+"""Write docs/results.md, its figures and the table in the README from the files in results/."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ BEGIN, END = "<!-- results: made by scripts/results_pages.py -->", "<!-- end of 
 
 
 def with_table(readme: str, folder: Path) -> str:
-    """The README with the table in its place."""
+    """The text of the README with the table between its two comments replaced."""
     return re.sub(
         f"{re.escape(BEGIN)}.*{re.escape(END)}",
         lambda _: f"{BEGIN}\n{pages.readme_table(folder)}\n{END}",

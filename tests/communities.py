@@ -8,20 +8,20 @@ from bgcl.downstream.splits import Split
 
 
 def communities(nodes: int = 60, classes: int = 3, *, seed: int = 0, sparse: bool = True) -> Data:
-    """Nodes that are mostly linked within their class, with attributes that are mostly of their class."""
+    """Most edges are within a class, and most nonzero attributes of a node belong to its class."""
     random = np.random.default_rng(seed)
     label = np.arange(nodes) % classes
     same = label[:, None] == label[None, :]
     upper = np.triu(random.random((nodes, nodes)) < np.where(same, 0.3, 0.02), 1)
     words = random.random((nodes, 4 * classes)) < np.where(np.arange(4 * classes) % classes == label[:, None], 0.5, 0.1)
-    words[:, -1] = True  # no node without attributes
+    words[:, -1] = True  # every node has an attribute
     x = torch.as_tensor(words, dtype=torch.float32)
     edges = torch.as_tensor(np.stack(np.nonzero(upper | upper.T)))
     return Data(x=x.to_sparse_csr() if sparse else x, edge_index=edges, y=torch.as_tensor(label))
 
 
 def split_of(data: Data, validation: int = 0, seed: int = 0) -> Split:
-    """5 training nodes of every class."""
+    """A random split with 5 training nodes of each class."""
     random, labels = np.random.default_rng(seed), data.y.numpy()
     order = random.permutation(len(labels))
     chosen = np.concatenate([order[labels[order] == c][:5] for c in np.unique(labels) if c >= 0])

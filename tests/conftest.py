@@ -1,4 +1,4 @@
-"""What tests of commands share."""
+"""The fixture that runs a command."""
 
 import os
 import signal
@@ -9,13 +9,13 @@ import pytest
 
 from bgcl.cli import main
 
-if "BGCL_DATA" in os.environ:  # commands run in folders of their own, where a relative path leads elsewhere
+if "BGCL_DATA" in os.environ:  # commands run in other folders, where a relative path would not work
     os.environ["BGCL_DATA"] = str(Path(os.environ["BGCL_DATA"]).resolve())
 
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """Run a command in an empty folder; gives (exit code, output, errors)."""
+    """A function that runs a command in an empty folder and returns (exit code, output, errors)."""
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: str) -> tuple[int, str, str]:

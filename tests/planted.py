@@ -1,4 +1,4 @@
-"""A graph of two communities with attributes that tell them apart a little, and how well embeddings do."""
+"""A graph of two communities whose attributes differ a little, and a score for embeddings of it."""
 
 import numpy as np
 import torch
@@ -6,7 +6,7 @@ from torch_geometric.data import Data
 
 
 def planted_graph(nodes: int = 60, *, sparse: bool = True, seed: int = 0) -> Data:
-    """Two communities of the same size, few edges between them; node 0 is on its own. `sparse` is about attributes."""
+    """Two communities of the same size with few edges between them. Node 0 has no edges. `sparse`: the attributes."""
     random = np.random.default_rng(seed)
     community = np.arange(nodes) % 2
     chance = np.where(community[:, None] == community, 0.25, 0.01)
@@ -14,7 +14,7 @@ def planted_graph(nodes: int = 60, *, sparse: bool = True, seed: int = 0) -> Dat
     upper = np.triu(random.random((nodes, nodes)) < chance, 1)
     edges = np.stack(np.nonzero(upper | upper.T))
     words = random.random((nodes, 24)) < (0.03 if sparse else 0.1)
-    own = random.random((nodes, 12)) < (0.2 if sparse else 0.7)  # of a community's own words
+    own = random.random((nodes, 12)) < (0.2 if sparse else 0.7)  # words of the node's community
     words[:, :12] |= own & (community == 0)[:, None]
     words[:, 12:] |= own & (community == 1)[:, None]
     x = torch.as_tensor(words, dtype=torch.float32)
@@ -23,7 +23,7 @@ def planted_graph(nodes: int = 60, *, sparse: bool = True, seed: int = 0) -> Dat
 
 
 def leave_one_out_accuracy(embeddings: np.ndarray, labels: np.ndarray) -> float:
-    """The share of nodes (but node 0) that are nearer, by cosine, to the mean of their own community's other nodes."""
+    """The share of nodes, without node 0, whose nearest community mean by cosine, without the node, is their own."""
     unit = embeddings - embeddings.mean(0)
     unit = (unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12))[1:]
     labels = labels[1:]

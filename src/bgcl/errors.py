@@ -1,25 +1,25 @@
-"""The one kind of error that is the user's to fix: its text is one line that says what is wrong and what to do."""
+"""Errors that users can fix. The message is one line: what is wrong, and what to do."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class BGCLError(ValueError):
-    """Bad input. The command line prints the text alone and exits with code 2.
+    """Invalid input. The command line prints only the message, and exits with code 2.
 
     >>> import bgcl
-    >>> bgcl.BGCL(tua=0.5)
+    >>> bgcl.Settings(tua=0.5)
     Traceback (most recent call last):
     bgcl.errors.BGCLError: Unknown setting 'tua'. Did you mean tau?
     """
 
 
 class InterruptedRunError(Exception):
-    """The user stopped a run. The text says what was kept and how to go on; the exit code is 130."""
+    """The user stopped a run. The message says what was saved and how to continue. The exit code is 130."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A clause that names what `word` may have meant, or else all that is known.
+    """Suggest the known words that are most similar to a misspelled one, or list all of them.
 
     >>> nearest("coar", ["cora", "citeseer"])
     'Did you mean cora?'

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that are written completely or not at all, and locks between processes."""
 
 import contextlib
 import hashlib
@@ -11,8 +11,8 @@ from bgcl.errors import BGCLError
 
 
 @contextlib.contextmanager
-def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; rename it into place when the block ends without an error."""
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path next to `path`, and rename it to `path` if the block ends without an error."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,17 +31,17 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write `text` to `path`, completely or not at all."""
+    with atomic_write(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
 @contextlib.contextmanager
-def alone(path: str | os.PathLike[str]) -> Iterator[None]:
-    """One process at a time for a path: others wait. The lock lies in the system's temporary folder."""
+def exclusive(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let only one process at a time use a path. Others wait. The lock is a file in the system's temporary folder."""
     from filelock import FileLock
 
     name = hashlib.sha256(str(Path(path).resolve()).encode()).hexdigest()[:20]
     with FileLock(Path(tempfile.gettempdir()) / f"bgcl-{name}.lock"):
         yield
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write `text` to `path`, whole or not at all."""
-    with whole(path) as part:
-        part.write_text(text, encoding="utf-8")

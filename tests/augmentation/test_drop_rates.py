@@ -1,4 +1,4 @@
-"""The posterior of the drop rates: draws against its law, the KL against quadrature."""
+"""The posterior of the drop rates: draws against its distribution function, the KL against quadrature."""
 
 import math
 
@@ -34,16 +34,16 @@ def dense_log1mexp(x: np.ndarray) -> np.ndarray:
 
 
 def quadrature(a: float, b: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes for `E_q[f]`: their weights, and `log pi`, `log(1 - pi)` and `log q(pi)` at each.
+    """Quadrature nodes for `E_q[f]`: their weights, and `log pi`, `log(1 - pi)` and `log q(pi)` at each.
 
-    With `1 - pi^a = exp(-t)` the expectation is that over an exponential time t of rate b. In `x = log t` its density
-    `b t exp(-b t)` falls off on both sides, and the trapezoid rule converges faster than any power of its step.
+    With `1 - pi^a = exp(-t)`, t has an exponential distribution of rate b. In `x = log t` its density `b t exp(-b t)`
+    falls off on both sides, so the trapezoid rule converges faster than any power of its step.
     """
     x = -math.log(b) + np.arange(-50, 5, 0.005)
     t = np.exp(x)
     weight = 0.005 * b * t * np.exp(-b * t)
     log_pi = dense_log1mexp(-t) / a
-    far = t > 50  # there 1 - pi is exp(-t) / a, and the difference from it is out of reach
+    far = t > 50  # there 1 - pi is exp(-t) / a in double precision
     log_complement = np.where(far, -t - math.log(a), dense_log1mexp(np.where(far, -1.0, log_pi)))
     log_q = math.log(a) + math.log(b) + (a - 1) * log_pi - (b - 1) * t
     return weight, log_pi, log_complement, log_q
@@ -86,7 +86,7 @@ def test_kl_in_the_precision_of_training_is_close_to_the_integral(alpha: float, 
 
 @pytest.mark.parametrize("c", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("layers", [1, 2, 3])
-def test_kl_is_the_papers_closed_form_where_the_second_parameter_is_one(c: float, layers: int) -> None:
+def test_kl_is_the_papers_closed_form_if_beta_is_one(c: float, layers: int) -> None:
     a, b, alpha = 1.7, 0.6, c / layers
     digamma = -0.57721566490153286 - sum(1 / (n + b) - 1 / (n + 1) for n in range(200_000))
     paper = (a - alpha) / a * (-0.57721566490153286 - digamma - 1 / b) + math.log(a * b / alpha) - (b - 1) / b
@@ -94,7 +94,7 @@ def test_kl_is_the_papers_closed_form_where_the_second_parameter_is_one(c: float
 
 
 @pytest.mark.parametrize("shape", [(1.0, 1.0), (2.5, 1.0), (1.0, 3.0)])
-def test_kl_to_itself_is_zero_where_both_laws_are_the_same(shape: tuple[float, float]) -> None:
+def test_kl_is_zero_if_both_distributions_are_the_same(shape: tuple[float, float]) -> None:
     # Kumaraswamy(a, 1) is Beta(a, 1) and Kumaraswamy(1, b) is Beta(1, b).
     assert float(kumaraswamy_beta_kl(double(shape[0]), double(shape[1]), *shape)) == pytest.approx(0, abs=1e-7)
 
@@ -108,7 +108,7 @@ def test_expected_log_complement_is_its_integral() -> None:
 
 
 @pytest.mark.parametrize("a", [300.0, 1000.0])
-def test_expected_log_complement_is_within_a_hundredth_where_the_series_is_longest(a: float) -> None:
+def test_expected_log_complement_is_within_one_percent_for_the_slowest_series(a: float) -> None:
     for b in [0.01, 0.3, 12.0, 1000.0]:
         weight, _, log_complement, _ = quadrature(a, b)
         expected = float(weight @ log_complement)
@@ -141,26 +141,26 @@ def test_draws_follow_the_cumulative_distribution(a: float, b: float) -> None:
 
 
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.5, 2.0), (3.0, 0.8), (4.0, 6.0), (30.0, 50.0)])
-def test_mean_and_deviation_are_those_of_the_draws_and_of_quadrature(a: float, b: float) -> None:
+def test_mean_and_std_are_the_same_by_draws_and_by_quadrature(a: float, b: float) -> None:
     rate = DropRate((1, 1), start=(a, b))
     weight, log_pi, _, _ = quadrature(a, b)
     mean = weight @ np.exp(log_pi)
-    deviation = math.sqrt(weight @ (np.exp(log_pi) - mean) ** 2)
+    std = math.sqrt(weight @ (np.exp(log_pi) - mean) ** 2)
     assert float(rate.mean()) == pytest.approx(mean, rel=1e-4)
-    assert float(rate.deviation()) == pytest.approx(deviation, rel=1e-2)
+    assert float(rate.std()) == pytest.approx(std, rel=1e-2)
     draws = torch.sigmoid(DropRate((100, 200), start=(a, b)).draw(seeded(1)).detach())
-    assert float(draws.mean()) == pytest.approx(mean, abs=4 * deviation / math.sqrt(20_000))
-    assert float(draws.std()) == pytest.approx(deviation, rel=0.05)
+    assert float(draws.mean()) == pytest.approx(mean, abs=4 * std / math.sqrt(20_000))
+    assert float(draws.std()) == pytest.approx(std, rel=0.05)
 
 
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1e4), (10.0, 1e4), (1.0, 1e6), (1e3, 1e3)])
-def test_mean_and_deviation_hold_for_any_posterior_that_the_settings_allow(a: float, b: float) -> None:
+def test_mean_and_std_are_right_for_any_posterior_that_the_settings_allow(a: float, b: float) -> None:
     rate = DropRate((1, 1), start=(a, b))
     weight, log_pi, _, _ = quadrature(a, b)
     mean = weight @ np.exp(log_pi)
-    deviation = math.sqrt(weight @ (np.exp(log_pi) - mean) ** 2)
+    std = math.sqrt(weight @ (np.exp(log_pi) - mean) ** 2)
     assert float(rate.mean()) == pytest.approx(mean, rel=0.01)
-    assert float(rate.deviation()) == pytest.approx(deviation, rel=0.1)
+    assert float(rate.std()) == pytest.approx(std, rel=0.1)
 
 
 @pytest.mark.parametrize("order", [0.0, 1.0, 2.0, 7.5])
@@ -172,13 +172,13 @@ def test_moments_are_their_integrals(order: float) -> None:
             assert moment == pytest.approx(weight @ np.exp(order * log_pi), rel=1e-9), (a, b)
 
 
-def test_median_halves_the_law() -> None:
+def test_the_distribution_function_is_one_half_at_the_median() -> None:
     for a, b in [(1.0, 1.0), (0.5, 2.0), (4.0, 6.0)]:
         median = float(torch.sigmoid(DropRate((1, 1), start=(a, b)).median()))
         assert 1 - (1 - median**a) ** b == pytest.approx(0.5, abs=1e-5)
 
 
-def test_draw_is_the_inverse_of_the_distribution_and_has_its_gradient() -> None:
+def test_draw_is_the_inverse_distribution_function_with_its_gradient() -> None:
     a = torch.tensor([0.4, 1.0, 3.0], dtype=torch.float64, requires_grad=True)
     b = torch.tensor([2.0, 1.0, 0.5], dtype=torch.float64, requires_grad=True)
     uniform = torch.tensor([0.2, 0.5, 0.9], dtype=torch.float64)
@@ -207,10 +207,10 @@ def test_a_rate_that_nears_zero_or_one_stops_at_the_bound(start: tuple[float, fl
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 1), (2, 4)])
-def test_everything_about_a_rate_has_its_shape(shape: tuple[int, int]) -> None:
+def test_draw_median_mean_and_std_have_the_shape_of_the_rates(shape: tuple[int, int]) -> None:
     for rate in (DropRate(shape), DropRate(shape, rate=0.25)):
         assert rate.draw(seeded(0)).shape == shape
-        assert rate.median().shape == rate.mean().shape == rate.deviation().shape == shape
+        assert rate.median().shape == rate.mean().shape == rate.std().shape == shape
         assert rate.kl().shape == ()
     assert len(set(DropRate((2, 4)).draw(seeded(0)).flatten().tolist())) == 8
 
@@ -221,9 +221,9 @@ def test_the_kl_of_several_rates_is_their_sum() -> None:
 
 
 @pytest.mark.parametrize(("rate", "logit"), [(0.0, -math.inf), (1.0, math.inf), (0.5, 0.0)])
-def test_a_fixed_rate_is_exactly_what_was_asked(rate: float, logit: float) -> None:
+def test_a_fixed_rate_is_exactly_the_given_number(rate: float, logit: float) -> None:
     fixed = DropRate((1, 1), rate=rate)
     assert float(fixed.draw(seeded(0))) == float(fixed.median()) == logit
     assert float(fixed.mean()) == rate
-    assert float(fixed.deviation()) == float(fixed.kl()) == 0
+    assert float(fixed.std()) == float(fixed.kl()) == 0
     assert not list(fixed.parameters())

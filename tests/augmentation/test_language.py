@@ -1,4 +1,4 @@
-"""Sentences and masks are two forms of one thing, and every misread word has an answer."""
+"""Sentences describe masks: each mask has a sentence, each sentence has one meaning, and errors say what to do."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from bgcl.augmentation.language import check_mask, parse_mask
 from bgcl.augmentation.masks import LayerInput, Mask
 from bgcl.augmentation.views import Augmentation
 from bgcl.errors import BGCLError
-from bgcl.graph.prepared import Graph
+from bgcl.graph.prepared import PreparedGraph
 from small import dense_connections, on_matrix, random_encoder, random_graph, seeded
 
 KINDS = ["connections", "edges", "nodes", "subgraph", "features", "entries"]
@@ -22,7 +22,7 @@ RATES = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 1e-5]), st.floats(0, 1).map(ab
 
 @st.composite
 def masks(draw: st.DrawFn) -> Mask:
-    """Any mask that makes sense."""
+    """Any valid mask."""
     plain = Mask.kinds[draw(st.sampled_from(KINDS))]()
     values = {
         "rate": draw(st.one_of(st.none(), st.tuples(RATES, RATES), RATES.map(lambda rate: (rate, rate)))),
@@ -65,7 +65,7 @@ def test_a_sentence_is_the_same_after_reading_and_writing(mask: Mask) -> None:
         ("  subgraph   at 0.25  ", {"rate": (0.25, 0.25), "shared": True}),
     ],
 )  # fmt: skip
-def test_a_sentence_says_what_it_means(sentence: str, fields: dict[str, object]) -> None:
+def test_each_phrase_sets_its_field(sentence: str, fields: dict[str, object]) -> None:
     mask = parse_mask(sentence)
     assert mask.kind == sentence.split()[0]
     assert {name: getattr(mask, name) for name in fields} == fields
@@ -90,7 +90,7 @@ def test_a_mask_writes_the_shortest_sentence_in_the_order_of_the_grammar(sentenc
     [
         ("egdes at 0.2", "Unknown mask 'egdes' in 'egdes at 0.2'. Did you mean edges"),
         ("", "Unknown mask '' in ''. Known: connections, edges, nodes, subgraph, features, entries"),
-        ("edges with 0.2", "Cannot read 'with 0.2' in the mask 'edges with 0.2'. The form is: KIND [in N blocks]"),
+        ("edges with 0.2", "Cannot read 'with 0.2' in the mask 'edges with 0.2'. Write it as: KIND [in N blocks]"),
         ("edges at 0.2 at 0.3", "Cannot read 'at 0.3'"),
         ("edges shared anew", "Cannot read 'anew'"),
         ("edges at x", "Cannot read 'at x'"),
@@ -100,25 +100,28 @@ def test_a_mask_writes_the_shortest_sentence_in_the_order_of_the_grammar(sentenc
         ("edges per edge", "Cannot read 'per edge'"),
         ("edges at 1.5", "The drop rate of the mask 'edges at 1.5' must be between 0 and 1."),
         ("edges at 0.5/2", "The drop rate of the mask 'edges at 0.5/2' must be between 0 and 1."),
-        ("edges in 2 blocks", "The mask 'edges in 2 blocks': only connections come in blocks, 1 or more."),
-        ("connections in 0 blocks", "The mask 'connections in 0 blocks': only connections come in blocks, 1 or more."),
-        ("edges of layer 0", "The mask 'edges of layer 0': layers are counted from 1."),
-        ("features of every layer shared", "layers differ in width and cannot share a mask of features."),
-        ("features per block", "The mask 'features per block': only masks of connections have blocks."),
+        (
+            "edges in 2 blocks",
+            "The mask 'edges in 2 blocks' is not valid: only connections have blocks, and at least 1.",
+        ),
+        ("connections in 0 blocks", "The mask 'connections in 0 blocks' is not valid: only connections have blocks"),
+        ("edges of layer 0", "The mask 'edges of layer 0' is not valid: layers are counted from 1."),
+        ("features of every layer shared", "is not valid: layers of different widths cannot share a mask of features."),
+        ("features per block", "The mask 'features per block' is not valid: only connections have a rate per block."),
     ],
 )
-def test_what_cannot_be_read_is_named_with_the_way_out(sentence: str, message: str) -> None:
+def test_an_error_names_the_words_that_cannot_be_read_and_what_to_write(sentence: str, message: str) -> None:
     with pytest.raises(BGCLError, match=re.escape(message)) as caught:
         parse_mask(sentence)
     assert "\n" not in str(caught.value)
 
 
-# A mask of the user's own
+# Masks that users add
 
 
 @pytest.fixture
 def kinds() -> Iterator[None]:
-    """Whatever is added to the kinds of masks is taken away again."""
+    """Remove the kinds of masks that a test adds."""
     before = dict(Mask.kinds)
     yield
     Mask.kinds.clear()
@@ -126,16 +129,16 @@ def kinds() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("kinds")
-def test_a_mask_of_your_own_works_by_its_sentence() -> None:
+def test_a_new_mask_works_by_its_sentence() -> None:
     class DropSenders(Mask):
-        """All that a node sends to others and itself."""
+        """Drop everything that a node sends, to others and to itself."""
 
         kind = "senders"
 
-        def uniform(self, graph: Graph, layer: LayerInput, generator: torch.Generator) -> torch.Tensor:
+        def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> torch.Tensor:
             return torch.rand((graph.nodes, 1), generator=generator)
 
-        def factor(self, keep: torch.Tensor, graph: Graph) -> torch.Tensor:
+        def factor(self, keep: torch.Tensor, graph: PreparedGraph) -> torch.Tensor:
             return keep[graph.connections.column]
 
     mask = parse_mask("senders of layer 2 at 0.5")
@@ -152,14 +155,14 @@ def test_a_mask_of_your_own_works_by_its_sentence() -> None:
 
 
 @pytest.mark.usefixtures("kinds")
-def test_a_mask_of_your_own_can_drop_columns_of_every_layer() -> None:
+def test_a_new_mask_can_drop_columns_of_every_layer() -> None:
     class DropFirst(Mask):
-        """The first column, always."""
+        """Drop the first column, always."""
 
         kind = "first"
         on = "columns"
 
-        def uniform(self, graph: Graph, layer: LayerInput, generator: torch.Generator) -> torch.Tensor:
+        def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> torch.Tensor:
             return torch.tensor([1e-6] + [1 - 1e-6] * (layer.width - 1))
 
     graph, encoder = random_graph(), random_encoder((5, 4, 3))
@@ -168,10 +171,10 @@ def test_a_mask_of_your_own_can_drop_columns_of_every_layer() -> None:
 
 
 @pytest.mark.usefixtures("kinds")
-def test_a_mask_without_noise_says_what_it_lacks() -> None:
+def test_the_error_for_a_mask_without_noise_names_the_missing_method() -> None:
     class Nothing(Mask):
         kind = "nothing"
 
     graph, encoder = random_graph(), random_encoder((5, 4))
-    with pytest.raises(NotImplementedError, match=r"Nothing has no uniform\(\)"):
+    with pytest.raises(NotImplementedError, match=r"The mask Nothing has no method uniform\(\)"):
         Augmentation([parse_mask("nothing")], 1).draw("o", graph, encoder.inputs(graph), seeded(0))

@@ -1,6 +1,6 @@
-"""Graph DropConnect: its objective as a plain loop, and rates that follow the data or their prior."""
+"""Graph DropConnect: its objective against a plain loop, and rates that follow the data or the prior."""
 
-from dataclasses import replace
+import dataclasses
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import torch
 
 from bgcl import BGCLError
 from bgcl.baselines.gdc import GDCGCN, GDCNetwork
-from bgcl.baselines.prediction import evaluate_classifier
+from bgcl.baselines.scoring import evaluate_classifier
 from bgcl.baselines.supervised import Task
 from communities import communities, split_of
 from small import dense_connections, dense_features, loop_layer
@@ -17,7 +17,7 @@ QUICK = GDCGCN(layers=3, width=8, epochs=10, samples=6)
 
 
 def train(method: GDCGCN, data, split) -> GDCNetwork:
-    task = Task.of(data, split, normalise_rows=method.normalise_rows)
+    task = Task.of(data, split, row_norm=method.row_norm)
     return method.train(task, torch.Generator().manual_seed(method.seed))
 
 
@@ -38,11 +38,11 @@ def test_the_same_seed_gives_the_same_result(validation):
     one = QUICK.fit(data, split)
     torch.manual_seed(2)
     np.testing.assert_array_equal(one, QUICK.fit(data, split))
-    assert not np.array_equal(one, replace(QUICK, seed=1).fit(data, split))
+    assert not np.array_equal(one, QUICK.with_changes(seed=1).fit(data, split))
 
 
 @pytest.mark.parametrize("validation", [0, 15])
-def test_labels_of_other_nodes_are_not_used(validation):
+def test_only_labels_of_training_and_validation_nodes_are_used(validation):
     data = communities()
     split = split_of(data, validation)
     other = data.clone()
@@ -58,12 +58,12 @@ def test_planted_communities_are_learned_with_four_layers():
     assert result.scores()["accuracy"] > 0.9
 
 
-def test_the_objective_is_that_of_a_plain_loop():
-    """Nodes, features and layers one by one; the KL and the mean rate by quadrature."""
+def test_the_objective_equals_a_plain_loop():
+    """Loops over nodes, features and layers. Quadrature gives the KL divergence and the mean rate."""
     data = communities(12)
     split = split_of(data, 0)
     method = GDCGCN(layers=2, width=4, prior=(0.8, 1.0), kl_weight=0.3, weight_decay=0.02, warm_up=4)
-    task = Task.of(data, split, normalise_rows=False)
+    task = Task.of(data, split, row_norm="none")
     network = GDCNetwork(task.width, 3, method)
     network.classifier.reset_parameters(torch.Generator().manual_seed(0))
     with torch.no_grad():
@@ -85,7 +85,7 @@ def test_the_objective_is_that_of_a_plain_loop():
         for feature in range(X.shape[1]):
             Z[row, column, feature] = keep[:, feature // int(np.ceil(X.shape[1] / 2))]
         W, bias = layer.weight.detach().double().numpy(), layer.bias.detach().double().numpy()
-        X = loop_layer(A, Z, X, W, bias, normalise_after=True)
+        X = loop_layer(A, Z, X, W, bias, normalize_after=True)
         X = np.maximum(X, 0) if i == 0 else X
         x = (np.arange(200_000) + 0.5) / 200_000
         q = a[i] * b[i] * x ** (a[i] - 1) * (1 - x ** a[i]) ** (b[i] - 1)
@@ -94,13 +94,13 @@ def test_the_objective_is_that_of_a_plain_loop():
     loss = 0.0
     for v in split.train:
         loss -= (X[v, int(data.y[v])] - np.log(np.exp(X[v]).sum())) / len(split.train)
-    expected = loss + 0.3 * 2 / 4 * kl + 0.02 * penalty  # the second of four epochs of warm-up
+    expected = loss + 0.3 * 2 / 4 * kl + 0.02 * penalty  # in the second of four epochs of warm-up
     assert found.item() == pytest.approx(expected, rel=1e-3)
 
 
-def test_warm_up_is_over_after_its_epochs():
+def test_the_weight_of_the_kl_rises_only_during_the_warm_up():
     data = communities(12)
-    task = Task.of(data, split_of(data), normalise_rows=False)
+    task = Task.of(data, split_of(data), row_norm="none")
     network = GDCNetwork(task.width, 3, GDCGCN(layers=2, width=4, warm_up=4, prior=(3.0, 1.0)))
     network.classifier.reset_parameters(torch.Generator().manual_seed(0))
     at = [float(network.objective(task, epoch, torch.Generator().manual_seed(0)).detach()) for epoch in (0, 1, 3, 4, 9)]
@@ -110,8 +110,8 @@ def test_warm_up_is_over_after_its_epochs():
     assert at[2] == at[3] == at[4]
 
 
-def test_rates_follow_the_data_unless_the_kl_is_huge():
-    """Labels that only a node's neighbours tell: to drop connections loses them, and rates fall below their prior."""
+def test_rates_follow_the_data_unless_the_weight_of_the_kl_is_huge():
+    """Only the neighbors of a node determine its label, so dropping connections hurts and rates fall."""
     random = np.random.default_rng(0)
     data = communities(60)
     data.x = torch.as_tensor(random.random((60, 4)) < 0.5, dtype=torch.float32)
@@ -119,24 +119,24 @@ def test_rates_follow_the_data_unless_the_kl_is_huge():
     source = np.arange(60)
     data.edge_index = torch.as_tensor(np.stack([source, (source + 1) % 60]))
     data.edge_index = torch.cat([data.edge_index, data.edge_index.flip(0)], 1)
-    # The class is what the two neighbours have in sum: words 1 and 2.
+    # The class is how many of the two neighbors have attribute 1.
     total = (data.x[(source + 1) % 60] + data.x[source - 1])[:, 1]
     data.y = total.long()
     split = split_of(data)
-    split = replace(split, train=np.arange(45), test=np.arange(45, 60))
+    split = dataclasses.replace(split, train=np.arange(45), test=np.arange(45, 60))
     method = GDCGCN(layers=2, width=16, epochs=200, lr=0.02, weight_decay=0.0)
-    free = train(replace(method, kl_weight=1e-3), data, split).rates
+    free = train(method.with_changes(kl_weight=1e-3), data, split).rates
     assert (free.mean() < 0.35).all(), free.mean()
-    held = train(replace(method, kl_weight=1e3), data, split).rates
+    held = train(method.with_changes(kl_weight=1e3), data, split).rates
     np.testing.assert_allclose(held.mean().detach(), 0.5, atol=0.02)
-    np.testing.assert_allclose(held.deviation().detach(), 12**-0.5, atol=0.02)
-    elsewhere = train(replace(method, kl_weight=1e3, prior=(4.0, 1.0)), data, split).rates
+    np.testing.assert_allclose(held.std().detach(), 12**-0.5, atol=0.02)
+    elsewhere = train(method.with_changes(kl_weight=1e3, prior=(4.0, 1.0)), data, split).rates
     np.testing.assert_allclose(elsewhere.mean().detach(), 0.8, atol=0.02)
 
 
-def test_each_layer_has_a_rate_of_its_own_and_one_view_is_trained():
+def test_each_layer_has_its_own_rate_and_only_one_view_is_trained():
     data = communities()
-    network = train(replace(QUICK, epochs=30, lr=0.05, kl_weight=0.01), data, split_of(data))
+    network = train(QUICK.with_changes(epochs=30, lr=0.05, kl_weight=0.01), data, split_of(data))
     assert network.rates.log_a.shape == (3, 1)
     assert len(np.unique(network.rates.mean().detach().numpy())) == 3
     ((_, idle),) = network.augmentation.of("t")
@@ -146,11 +146,11 @@ def test_each_layer_has_a_rate_of_its_own_and_one_view_is_trained():
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("layers", 0, "'layers' must be 1 or more. Got 0"),
-        ("samples", 0, "'samples' must be 1 or more. Got 0"),
-        ("kl_weight", -1.0, "'kl_weight' must be 0 or more. Got -1.0"),
-        ("temperature", 0.0, "'temperature' must be above 0. Got 0.0"),
-        ("prior", (0.0, 1.0), "'prior' must be two numbers above 0"),
+        ("layers", 0, "'layers' must be a whole number of 1 or more. Got 0"),
+        ("samples", 0, "'samples' must be a whole number of 1 or more. Got 0"),
+        ("kl_weight", -1.0, "'kl_weight' must be a number of 0 or more. Got -1.0"),
+        ("temperature", 0.0, "'temperature' must be a number above 0. Got 0.0"),
+        ("prior", (0.0, 1.0), "'prior' must be 2 numbers above 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(setting, value, message):

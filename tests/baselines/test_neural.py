@@ -1,5 +1,5 @@
-"""What the neural baselines compute, against plain loops: BGRL's loss and schedules, DGI's corruption, non-edges, and
-the auto-encoders' layers.
+"""The neural baselines against plain loops: loss and schedules of BGRL, corruption of DGI, non-edges and layers of the
+auto-encoders.
 """
 
 import math
@@ -17,10 +17,10 @@ from bgcl.baselines.bootstrap import _encoder, bootstrap_loss, follow, learning_
 from bgcl.baselines.convolutions import Convolutions
 from bgcl.baselines.infomax import corrupt, permute_rows
 from planted import planted_graph
-from small import dense_connections, dense_features, dense_normalise, random_adjacency, random_graph
+from small import dense_connections, dense_features, dense_normalize, random_adjacency, random_graph
 
 
-def test_bootstrap_loss_is_the_loop_over_nodes_and_sends_no_gradient_to_the_target() -> None:
+def test_bootstrap_loss_equals_a_loop_over_nodes_and_the_target_gets_no_gradient() -> None:
     q = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
     y = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
     loss = bootstrap_loss(q, y)
@@ -35,7 +35,7 @@ def test_bootstrap_loss_is_the_loop_over_nodes_and_sends_no_gradient_to_the_targ
     assert y.grad is None
 
 
-def test_target_decay_rises_along_a_cosine_from_its_start_to_one() -> None:
+def test_target_decay_rises_along_a_cosine_to_one() -> None:
     values = [target_decay(epoch, 100, 0.99) for epoch in range(101)]
     assert values[0] == pytest.approx(0.99)
     assert values[50] == pytest.approx(0.995)
@@ -44,7 +44,7 @@ def test_target_decay_rises_along_a_cosine_from_its_start_to_one() -> None:
     assert all(a < b for a, b in pairwise(values))
 
 
-def test_learning_rate_warms_up_on_a_line_and_falls_along_a_cosine() -> None:
+def test_learning_rate_rises_linearly_and_decays_along_a_cosine() -> None:
     values = [learning_rate(epoch, 110, 0.2, 10) for epoch in range(111)]
     np.testing.assert_allclose(values[:11], np.linspace(0, 0.2, 11))
     np.testing.assert_allclose(values[10:], 0.2 * np.cos(np.linspace(0, math.pi / 2, 101)) ** 2, atol=1e-12)
@@ -62,7 +62,7 @@ def test_the_target_follows_as_a_moving_average() -> None:
     torch.testing.assert_close(target.weight, weights[1])
 
 
-def test_held_out_edges_are_a_share_of_them_in_both_directions_at_random() -> None:
+def test_held_out_edges_are_a_random_share_in_both_directions() -> None:
     graph = planted_graph()
     pairs = {tuple(pair) for pair in graph.edge_index.t().tolist()}
     for share in (0.15, 0.5, 0.9):
@@ -77,11 +77,11 @@ def test_held_out_edges_are_a_share_of_them_in_both_directions_at_random() -> No
     )
     np.testing.assert_array_equal(without, again)
     assert not np.allclose(with_all, without)
-    assert len(pairs) == graph.edge_index.shape[1]  # the graph itself is left as it is
+    assert len(pairs) == graph.edge_index.shape[1]  # the graph is not changed
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_permuted_rows_are_those_of_the_dense_matrix(sparse: bool) -> None:
+def test_permuted_rows_equal_permuted_rows_of_the_dense_matrix(sparse: bool) -> None:
     graph = random_graph(9, 5, sparse=sparse)
     order = torch.as_tensor(np.random.default_rng(0).permutation(9))
     permuted = permute_rows(graph.features, order)
@@ -90,7 +90,7 @@ def test_permuted_rows_are_those_of_the_dense_matrix(sparse: bool) -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_corruption_keeps_connections_and_the_attributes_of_all_nodes_together(sparse: bool) -> None:
+def test_corruption_keeps_connections_and_moves_whole_rows_of_attributes(sparse: bool) -> None:
     graph = random_graph(9, 5, sparse=sparse)
     torch.manual_seed(0)
     corrupted = corrupt(graph)
@@ -100,7 +100,7 @@ def test_corruption_keeps_connections_and_the_attributes_of_all_nodes_together(s
     assert sorted(map(tuple, before)) == sorted(map(tuple, after))
 
 
-def test_non_edges_are_all_pairs_without_an_edge_equally_often() -> None:
+def test_all_pairs_without_an_edge_are_drawn_equally_often() -> None:
     A = random_adjacency(6)
     edges = torch.as_tensor(np.stack(np.nonzero(A)))
     torch.manual_seed(0)
@@ -122,38 +122,38 @@ def test_a_complete_graph_has_no_non_edges() -> None:
 
 def dense_layer(graph, layer, features: np.ndarray) -> np.ndarray:
     W, bias = layer.weight.detach().double().numpy(), layer.bias.detach().double().numpy()
-    return dense_normalise(dense_connections(graph)) @ features @ W + bias
+    return dense_normalize(dense_connections(graph)) @ features @ W + bias
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_auto_encoders_have_a_linear_last_layer_of_their_own_for_the_deviation(sparse: bool) -> None:
+def test_mean_and_standard_deviation_have_separate_linear_last_layers(sparse: bool) -> None:
     graph = random_graph(8, 5, sparse=sparse)
     torch.manual_seed(0)
     encoder = _Gaussian((5, 4, 3)).double()
-    mean, log_deviation = (each.detach().numpy() for each in encoder(graph))
+    mean, log_std = (each.detach().numpy() for each in encoder(graph))
     hidden = np.maximum(dense_layer(graph, encoder.mean.layers[0], dense_features(graph)), 0)
     np.testing.assert_allclose(mean, dense_layer(graph, encoder.mean.layers[1], hidden), atol=1e-10)
-    np.testing.assert_allclose(log_deviation, dense_layer(graph, encoder.log_deviation, hidden), atol=1e-10)
+    np.testing.assert_allclose(log_std, dense_layer(graph, encoder.log_std, hidden), atol=1e-10)
     assert (mean < 0).any()
     np.testing.assert_allclose(encoder.mean(graph).detach().numpy(), mean, atol=1e-12)
 
 
-def test_a_reset_begins_anew_from_the_generator() -> None:
+def test_reset_parameters_draws_new_weights_from_the_global_generator() -> None:
     encoder = Convolutions((5, 4), [nn.PReLU()])
     with torch.no_grad():
-        encoder.behind[0].weight.fill_(3.0)
+        encoder.after[0].weight.fill_(3.0)
         encoder.layers[0].bias.fill_(1.0)
     torch.manual_seed(0)
     encoder.reset_parameters()
     first = encoder.layers[0].weight.detach().clone()
-    assert float(encoder.behind[0].weight) == 0.25
+    assert float(encoder.after[0].weight) == 0.25
     assert not encoder.layers[0].bias.any()
     torch.manual_seed(0)
     encoder.reset_parameters()
     torch.testing.assert_close(encoder.layers[0].weight, first)
 
 
-def test_bgrl_encoder_normalises_each_feature_over_the_nodes_before_its_activation() -> None:
+def test_the_encoder_of_bgrl_normalizes_each_feature_before_its_activation() -> None:
     graph = random_graph(8, 5)
     encoder = _encoder((5, 4)).double()
     raw = dense_layer(graph, encoder.layers[0], dense_features(graph))

@@ -1,6 +1,4 @@
-"""Supervised networks on tiny graphs: against dense matrices and plain loops, and what they may not look at."""
-
-from dataclasses import replace
+"""Supervised networks on tiny graphs: against dense matrices and plain loops, and which labels they use."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,7 @@ import torch
 from torch_geometric.nn import GCNConv
 
 from bgcl import BGCLError, splits, uncertainty
-from bgcl.baselines.prediction import evaluate_classifier
+from bgcl.baselines.scoring import evaluate_classifier
 from bgcl.baselines.supervised import (
     GCN,
     Classifier,
@@ -22,7 +20,7 @@ from bgcl.baselines.supervised import (
 from bgcl.downstream.evaluation import SplitResult
 from bgcl.downstream.splits import Split
 from communities import communities, split_of
-from small import dense_connections, dense_features, dense_normalise, random_graph
+from small import dense_connections, dense_features, dense_normalize, random_graph
 
 METHODS = [
     GCN(width=8, epochs=20),
@@ -44,18 +42,18 @@ def test_draws_are_probabilities_with_the_sample_axis_first(method, sparse):
 
 
 @by_name
-def test_the_same_seed_gives_the_same_result_whatever_the_global_one(method):
+def test_the_result_depends_on_the_seed_and_not_on_the_global_generator(method):
     data = communities()
     torch.manual_seed(1)
     one = method.fit(data, split_of(data))
     torch.manual_seed(2)
     np.testing.assert_array_equal(one, method.fit(data, split_of(data)))
-    assert not np.array_equal(one, replace(method, seed=1).fit(data, split_of(data)))
+    assert not np.array_equal(one, method.with_changes(seed=1).fit(data, split_of(data)))
 
 
 @by_name
 @pytest.mark.parametrize("validation", [0, 15])
-def test_labels_of_other_nodes_are_not_used(method, validation):
+def test_labels_of_test_nodes_are_not_used(method, validation):
     data = communities()
     split = split_of(data, validation)
     other = data.clone()
@@ -83,7 +81,7 @@ def test_planted_communities_are_learned(method):
     assert result.scores()["accuracy"] > 0.9
 
 
-def test_classes_are_in_ascending_order_whatever_their_numbers():
+def test_classes_are_in_ascending_order():
     data = communities()
     split = split_of(data)
     renamed = data.clone()
@@ -98,21 +96,21 @@ def test_classes_are_in_ascending_order_whatever_their_numbers():
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-def test_the_network_is_that_of_dense_matrices(sparse):
+def test_the_network_equals_products_of_dense_matrices(sparse):
     graph = random_graph(8, 5, sparse=sparse)
     network = Classifier((5, 4, 3)).double()
     network.reset_parameters(torch.Generator().manual_seed(0))
-    P, X = dense_normalise(dense_connections(graph)), dense_features(graph)
+    P, X = dense_normalize(dense_connections(graph)), dense_features(graph)
     (W1, W2), (b1, b2) = (
         [getattr(layer, name).detach().numpy() for layer in network.layers] for name in ("weight", "bias")
     )
     expected = P @ np.maximum(P @ X @ W1 + b1, 0) @ W2 + b2
-    assert (expected < 0).any(), "the last layer must have no activation for this to show"
+    assert (expected < 0).any(), "the last layer must have no activation"
     np.testing.assert_allclose(network(graph).detach().numpy(), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-def test_dropout_zeroes_the_share_and_keeps_the_mean(sparse):
+def test_dropout_zeroes_a_share_and_keeps_the_mean(sparse):
     graph = random_graph(40, 50, sparse=sparse, double=False)
     network = Classifier((50, 30, 3))
     masks = dropout_masks(network, graph, 0.3, torch.Generator().manual_seed(0))
@@ -126,7 +124,7 @@ def test_dropout_zeroes_the_share_and_keeps_the_mean(sparse):
     assert dropout_masks(network, graph, 0.0, torch.Generator()) is None
 
 
-def test_training_without_dropout_equals_a_loop_with_another_librarys_layers():
+def test_training_without_dropout_equals_a_loop_with_the_layers_of_pytorch_geometric():
     data = communities(sparse=False)
     split, method = split_of(data), GCN(width=6, dropout=0.0, epochs=12)
     start = Classifier((12, 6, 3))
@@ -138,66 +136,66 @@ def test_training_without_dropout_equals_a_loop_with_another_librarys_layers():
             theirs.bias.zero_()
     x = data.x / data.x.sum(1, keepdim=True)
     parameters = [parameter for layer in layers for parameter in layer.parameters()]
-    optimiser = torch.optim.Adam(parameters, lr=0.01)
+    optimizer = torch.optim.Adam(parameters, lr=0.01)
     nodes = torch.as_tensor(split.train)
 
     def forward() -> torch.Tensor:
         return layers[1](layers[0](x, data.edge_index).relu(), data.edge_index).log_softmax(1)
 
     for _ in range(12):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         log_probability = forward()
-        # The gradient of weight decay's penalty, d/2 |W_1|^2, is d W_1.
+        # Weight decay d W_1 is the gradient of d/2 |W_1|^2.
         loss = 5e-4 / 2 * layers[0].lin.weight.square().sum()
         for v in nodes.tolist():
             loss = loss - log_probability[v, int(data.y[v])] / len(nodes)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     np.testing.assert_allclose(method.fit(data, split)[0], forward().exp().detach().numpy(), atol=1e-4)
 
 
-def test_validation_keeps_the_best_epoch_and_leaves_the_path_alone():
+def test_validation_keeps_the_best_epoch_and_does_not_change_training():
     weight = torch.nn.Linear(1, 1, bias=False)
     torch.nn.init.constant_(weight.weight, 0.0)
-    optimiser = torch.optim.SGD(weight.parameters(), lr=1.0)
+    optimizer = torch.optim.SGD(weight.parameters(), lr=1.0)
     path = []
 
     def objective(epoch: int) -> torch.Tensor:
         return -weight.weight.sum()  # each epoch adds 1
 
-    def look() -> float:
+    def validation_loss() -> float:
         path.append(weight.weight.item())
         return abs(path[-1] - 4.4)
 
-    train(weight, optimiser, objective, 7, look, every=2)
+    train(weight, optimizer, objective, 7, validation_loss, every=2)
     assert path == [2, 4, 6, 7]
     assert weight.weight.item() == 4
 
 
-def test_validation_loss_is_that_of_the_mean_probability():
+def test_validation_loss_is_the_cross_entropy_of_the_mean_probability():
     data = communities()
-    task = Task.of(data, split_of(data, 10), normalise_rows=True)
+    task = Task.of(data, split_of(data, 10), row_norm="sum")
     random = torch.Generator().manual_seed(0)
     draws = [torch.randn(60, 3, generator=random) for _ in range(4)]
     mean = np.mean([draw.softmax(1).numpy() for draw in draws], axis=0)
     nodes, codes = (part.numpy() for part in task.validation)
     expected = -np.mean([np.log(mean[v, c]) for v, c in zip(nodes, codes, strict=True)])
     assert task.validation_loss(lambda: iter(draws))() == pytest.approx(expected, rel=1e-5)
-    assert Task.of(data, split_of(data), normalise_rows=True).validation_loss(lambda: iter(draws)) is None
+    assert Task.of(data, split_of(data), row_norm="sum").validation_loss(lambda: iter(draws)) is None
 
 
 def test_validation_labels_choose_the_epoch():
     data, method = communities(), GCN(width=8, epochs=60, lr=0.05)
     split = split_of(data, 15)
     wrong = data.clone()
-    wrong.y[split.validation] = (data.y[split.validation] + 1) % 3  # best where the least has been learned
+    wrong.y[split.validation] = (data.y[split.validation] + 1) % 3  # the loss is lowest at the start of training
     kept, early = method.fit(data, split), method.fit(wrong, split)
     right = data.y.numpy()[split.test]
     at = np.arange(len(right))
     assert kept[0][split.test][at, right].mean() > early[0][split.test][at, right].mean() + 0.2
 
 
-def test_an_ensemble_is_its_members_fitted_alone():
+def test_an_ensemble_equals_its_members_fitted_one_by_one():
     data, method = communities(), METHODS[2]
     split = split_of(data)
     together = method.fit(data, split)
@@ -207,7 +205,7 @@ def test_an_ensemble_is_its_members_fitted_alone():
     assert len({member.tobytes() for member in alone}) == 3
 
 
-def test_dropout_at_prediction_spreads_around_the_same_network():
+def test_dropout_at_prediction_varies_around_the_same_network():
     data = communities()
     split = split_of(data)
     plain = GCN(width=16, epochs=40).fit(data, split)
@@ -219,19 +217,19 @@ def test_dropout_at_prediction_spreads_around_the_same_network():
     np.testing.assert_array_equal(still[0], GCN(width=16, epochs=40, dropout=0.0).fit(data, split)[0])
 
 
-def test_results_are_those_of_each_split_fitted_with_its_own_seed():
+def test_each_split_is_fitted_with_its_own_seed():
     data, method = communities(), MCDropoutGCN(width=8, epochs=10, samples=5, seed=3)
     chosen = [split_of(data, seed=0), split_of(data, seed=1)]
     found = evaluate_classifier(lambda: method, data, chosen)
     for number, (split, result) in enumerate(zip(chosen, found, strict=True)):
-        samples = replace(method, seed=derived_seed(3, number)).fit(data, split)[:, split.test]
+        samples = method.with_changes(seed=derived_seed(3, number)).fit(data, split)[:, split.test]
         expected = SplitResult(split.test, np.arange(3), data.y.numpy()[split.test], uncertainty(samples), None)
         assert result.scores() == pytest.approx(expected.scores(), nan_ok=True)
         assert result.scores()["accuracy"] == (samples.mean(0).argmax(1) == data.y.numpy()[split.test]).mean()
     assert len({derived_seed(seed, number) for seed in range(50) for number in range(50)}) == 2500
 
 
-def test_unlabelled_nodes_are_predicted_but_not_learned_from():
+def test_unlabeled_nodes_are_predicted_but_not_learned_from():
     data = communities()
     data.y[::10] = -1
     (split,) = splits(data, "bgrl", 1)
@@ -244,11 +242,11 @@ def test_unlabelled_nodes_are_predicted_but_not_learned_from():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: GCN(width=0), "'width' must be 1 or more. Got 0"),
-        (lambda: GCN(dropout=1.0), "'dropout' must be 0 or more and below 1. Got 1.0"),
-        (lambda: GCN(lr=float("nan")), "'lr' must be 0 or more. Got nan"),
-        (lambda: MCDropoutGCN(samples=0), "'samples' must be 1 or more. Got 0"),
-        (lambda: EnsembleGCN(members=0), "'members' must be 1 or more. Got 0"),
+        (lambda: GCN(width=0), "'width' must be a whole number of 1 or more. Got 0"),
+        (lambda: GCN(dropout=1.0), "'dropout' must be a number of 0 or more and below 1. Got 1.0"),
+        (lambda: GCN(lr=float("nan")), "'lr' must be a number of 0 or more. Got nan"),
+        (lambda: MCDropoutGCN(samples=0), "'samples' must be a whole number of 1 or more. Got 0"),
+        (lambda: EnsembleGCN(members=0), "'members' must be a whole number of 1 or more. Got 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(make, message):

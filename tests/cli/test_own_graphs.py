@@ -1,4 +1,4 @@
-"""As a new user has it: two CSV files, string ids, half of the labels missing, a category."""
+"""Commands on a user's own tables: two CSV files with string ids, a category, and labels for half of the nodes."""
 
 import json
 from pathlib import Path
@@ -8,12 +8,13 @@ import pandas
 import pytest
 
 import bgcl
+from command_line import check_refused
 
 FAST = ["--epochs", "30", "--set", "widths=[16, 8]", "--set", "lr_weights=0.01", "--quiet"]
 
 
 def shop(folder: Path, people: int = 80, first: int = 0, labels: bool = True) -> Path:
-    """People in two groups, which their town, their spending and their friends all hint at."""
+    """Write tables of people in two groups that differ in town, spending and friends."""
     folder.mkdir(exist_ok=True)
     random = np.random.default_rng(first)
     group = np.arange(people) % 2
@@ -55,7 +56,7 @@ def test_from_two_files_to_predictions_that_join_on_the_ids(run, tmp_path):
         assert read(f"e.{ending}")["id"].tolist() == nodes.customer.tolist()
     run("embed", "r", "--out", "e.npz", "--samples", "4")
     assert np.load("e.npz")["ids"].tolist() == nodes.customer.tolist()
-    ranked = json.loads(run("rank", "r", "--unlabelled", "--top", "3", "--samples", "16", "--json")[1])
+    ranked = json.loads(run("rank", "r", "--unlabeled", "--top", "3", "--samples", "16", "--json")[1])
     assert all(nodes.set_index("customer").segment.isna()[row["id"]] for row in ranked)
     assert run("train", "shop", "--out", "r", "--resume", "--epochs", "31", "--quiet")[0] == 0
 
@@ -74,8 +75,8 @@ def test_new_nodes_are_predicted_without_training_again(run, tmp_path, labels):
     assert run("embed", "r", "--graph", "grown", "--out", "e.csv", "--samples", "4")[0] == 0
 
 
-def test_new_nodes_lose_little_against_training_with_all(tmp_path):
-    """The target of the project, on a small graph: a tenth of the nodes are held out with their edges."""
+def test_new_nodes_lose_little_compared_with_training_on_all_nodes(tmp_path):
+    """A tenth of the nodes is held out together with its edges."""
     data = bgcl.load(shop(tmp_path / "all", people=200), label="segment")
     truth, held = np.arange(200) % 2, np.arange(180, 200)
     kept = data.edge_index[:, (data.edge_index < 180).all(0)]
@@ -100,7 +101,7 @@ BAD = {
     ),
     "no such folder": (["train", "nowhere/"], "There is no file nowhere"),
     "another ending": (["train", "shop/edges.xlsx"], "There is no file"),
-    "options of a data set": (["inspect", "cora", "--label", "x"], "cora is no table"),
+    "options of tables with a data set": (["inspect", "cora", "--label", "x"], "cora is not a table"),
     "nodes with a folder": (["train", "shop", "--nodes", "shop/nodes.csv"], "leave out --nodes"),
 }
 
@@ -109,21 +110,33 @@ BAD = {
 def test_bad_input_is_one_clear_line(run, tmp_path, name):
     shop(tmp_path / "shop")
     arguments, message = BAD[name]
-    code, _, err = run(*arguments)
-    assert code == 2
-    assert err.startswith("bgcl: ")
-    assert err.count("\n") == 1
-    assert message in err
+    check_refused(run(*arguments), message)
 
 
-def test_a_graph_that_moved_or_changed_is_told(run, tmp_path):
+def test_a_graph_that_moved_or_changed_is_reported(run, tmp_path):
     folder = shop(tmp_path / "shop")
     run("train", "shop", "--label", "segment", "--out", "r", *FAST)
     folder.rename(tmp_path / "moved")
-    code, _, err = run("embed", "r", "--out", "e.csv", "--samples", "2")
-    assert (code, "is no longer at" in err) == (2, True)
+    check_refused(run("embed", "r", "--out", "e.csv", "--samples", "2"), "is no longer at")
     assert run("embed", "r", "--out", "e.csv", "--samples", "2", "--graph", "moved")[0] == 0
     shop(tmp_path / "shop", people=82)
-    code, _, err = run("embed", "r", "--out", "e.csv", "--samples", "2")
-    assert code == 2
-    assert "its files have changed" in err
+    check_refused(run("embed", "r", "--out", "e.csv", "--samples", "2"), "its files have changed")
+
+
+def test_what_was_inferred_is_printed_unless_quiet(run, tmp_path):
+    shop(tmp_path / "shop", people=20)
+    command = ["train", "shop", "--label", "segment", "--epochs", "1", "--set", "widths=[8, 4]"]
+    _, _, err = run(*command, "--out", "a")
+    assert "Inferred from the names: " in err
+    assert "'from'" in err
+    assert run(*command, "--out", "b", "--quiet")[2] == ""
+
+
+def test_inspect_prints_a_table(run, tmp_path):
+    shop(tmp_path / "shop")
+    code, out, _ = run("inspect", "shop", "--label", "segment")
+    assert code == 0
+    rows = {line.split()[0]: line for line in out.splitlines() if line and not line.startswith(" ")}
+    assert rows["nodes"].split()[1] == "80,"
+    assert "town (3 categories)" in rows["columns"]
+    assert {"graph", "inferred", "edges", "components", "attributes", "labels", "classes", "homophily"} <= rows.keys()

@@ -1,4 +1,4 @@
-"""A machine with no data on it, a local server, and where the larger data sets are."""
+"""Fixtures: a machine without data, a local server, and the folder with the larger data sets."""
 
 import functools
 import http.server
@@ -24,17 +24,18 @@ def larger() -> Path:
 
 @pytest.fixture
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No $BGCL_DATA, an empty cache, no pauses between attempts. Returns the cache folder."""
+    """A machine without $BGCL_DATA and with an empty cache. Downloads do not pause. Returns the cache folder."""
     monkeypatch.delenv("BGCL_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cache = tmp_path / "cache" / "bgcl"
+    monkeypatch.setattr(store, "cache_folder", lambda: cache)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(fetch, "PAUSE_SECONDS", 0.0)
-    return store.cache_folder()
+    return cache
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder and the local address at which a server shows it."""
+    """A folder, and the address of a local server for its files."""
     folder = tmp_path / "site"
     folder.mkdir()
     handler = functools.partial(QuietHandler, directory=str(folder))
@@ -46,7 +47,7 @@ def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """Files whose name contains `broken` are announced at twice their length, as when a connection breaks off."""
+    """Announces twice the length of files with `broken` in their name, as if the connection broke off."""
 
     def log_message(self, format: str, *args: object) -> None:
         pass

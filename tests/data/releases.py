@@ -1,4 +1,4 @@
-"""Small releases written out by hand, in the forms of the published ones."""
+"""Small releases, written by hand in the formats of the published ones."""
 
 import json
 import pickle
@@ -12,7 +12,7 @@ from bgcl.data.planetoid import PARTS
 
 
 def python2_pickle(value: object) -> bytes:
-    """A pickle under the names that the published files use."""
+    """A pickle with the module names in the published files."""
     text = pickle.dumps(value, protocol=3)
     for new, old in (("numpy._core.", "numpy.core."), ("scipy.sparse._csr", "scipy.sparse.csr")):
         text = text.replace(b"c" + new.encode(), b"c" + old.encode())
@@ -20,7 +20,7 @@ def python2_pickle(value: object) -> bytes:
 
 
 def write_release(folder: Path, name: str = "tiny") -> None:
-    """Planetoid's files for 7 nodes: 0 to 2 known (0, 1 labelled), test rows for nodes 6, 3 and 5, and 4 skipped."""
+    """Write Planetoid's files for 7 nodes: 0 to 2 in `allx` (0 and 1 labeled), 6, 3 and 5 in `tx`, 4 in neither."""
     graph = defaultdict(list, {0: [1, 1, 2], 1: [0, 3], 2: [2, 0], 3: [1, 6], 5: [6], 6: [3, 5]})
     parts = {
         "x": csr_matrix(np.array([[1.0, 0, 0], [0, 0.5, 0]])),
@@ -41,7 +41,7 @@ RELEASE_EDGES = {(0, 1), (0, 2), (1, 3), (3, 6), (5, 6)}
 
 
 def write_wikics(path: Path) -> None:
-    """Four nodes, two attributes, three splits."""
+    """Write WikiCS's file for four nodes, two attributes and three splits."""
     splits = [[True, False, False, False], [False, True, False, False], [False, False, True, False]]
     raw = {
         "features": [[0.5, -1.0], [1.5, 2.0], [0.25, 3.0], [-4.0, 1.0]],

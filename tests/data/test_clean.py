@@ -1,4 +1,4 @@
-"""Users' graphs come out clean or are refused with one line."""
+"""A user's graph comes out clean, or an error of one line says what is wrong."""
 
 import copy
 import warnings
@@ -6,17 +6,18 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from torch_geometric.data import Data, HeteroData
 
-from bgcl.data import check_graph
-from bgcl.data.clean import clean, digest
-from bgcl.data.pyg import to_data
+from bgcl.data.clean import both_directions, clean, clean_edges, content_digest, undirected
+from bgcl.data.pyg import check_graph, to_data
 from bgcl.errors import BGCLError
 
 
 def messy() -> Data:
-    """Directed, a self-loop, a duplicate, a pair in both directions, an isolated node 4."""
+    """A directed graph with a self-loop, a duplicate, an edge in both directions, and the isolated node 4."""
     return Data(
         x=torch.arange(10.0).reshape(5, 2),
         edge_index=torch.tensor([[3, 1, 1, 2, 0, 1], [0, 1, 2, 1, 1, 2]]),
@@ -55,7 +56,7 @@ def test_cleaning_keeps_attributes_labels_masks_and_the_isolated_node():
     assert "edge_weight" not in out
 
 
-def test_cleaning_leaves_the_users_graph_alone():
+def test_cleaning_does_not_change_the_users_graph():
     data = messy()
     before = copy.deepcopy(data)
     check_graph(data)
@@ -68,14 +69,14 @@ def test_cleaning_twice_is_cleaning_once():
     assert torch.equal(check_graph(once).edge_index, once.edge_index)
 
 
-def test_regression_targets_stay_real():
+def test_regression_targets_stay_floats():
     data = messy()
     data.y = torch.rand(5, 2)
     assert torch.equal(check_graph(data).y, data.y)
 
 
 @pytest.mark.parametrize("layout", ["dense", "coo", "csr"])
-def test_few_nonzero_attributes_are_kept_sparse_and_not_binarised(layout: str):
+def test_few_nonzero_attributes_are_kept_sparse_and_not_binarized(layout: str):
     x = torch.zeros(5, 9)
     x[torch.arange(5), torch.arange(5)] = torch.tensor([0.5, 2, 3, 4, 5])
     data = messy()
@@ -109,7 +110,7 @@ def test_pyg_works_with_sparse_attributes():
     assert repr(clone).startswith("Data(x=[5, 50]")
 
 
-def test_making_a_sparse_graph_warns_of_nothing():
+def test_making_a_sparse_graph_gives_no_warnings():
     graph = clean(np.array([[0], [1]]), csr_matrix(np.eye(4, 40)), None, {}, where="here")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -136,12 +137,12 @@ def test_making_a_sparse_graph_warns_of_nothing():
         ({"x": torch.zeros(5)}, r"shape \(nodes, attributes\)"),
         ({"x": torch.zeros(5, 2, dtype=torch.complex64)}, "real numbers"),
         ({"num_nodes": 7}, "data.x has 5 rows, but there are 7 nodes"),
-        ({"y": torch.zeros(4)}, r"data.y must be a tensor with one row a node, 5 in all. Got the shape \(4,\)"),
-        ({"train_mask": torch.tensor([True])}, "data.train_mask must be a tensor with one row a node"),
+        ({"y": torch.zeros(4)}, r"data.y must be a tensor with 5 rows, one for each node. Got the shape \(4,\)"),
+        ({"train_mask": torch.tensor([True])}, "data.train_mask must be a tensor with 5 rows, one for each node"),
         ({"train_mask": torch.arange(5)}, "true and false. Got values of type torch.int64"),
     ],
 )
-def test_bad_graph_is_one_clear_line(change: dict[str, object], says: str):
+def test_bad_graph_is_a_one_line_error(change: dict[str, object], says: str):
     data = messy()
     for field, value in change.items():
         data[field] = value
@@ -161,11 +162,11 @@ def test_other_graph_types_are_refused():
         (np.array([0, 1]), {}, r"labels must have the shape \(3,\)"),
         (np.array([0.0, 1, 2]), {}, "class numbers"),
         (np.array([0, -2, 1]), {}, "class numbers"),
-        (None, {"test_mask": np.array([True])}, "test_mask must have one row a node, 3 in all"),
+        (None, {"test_mask": np.array([True])}, "test_mask must have 3 rows, one for each node"),
         (None, {"test_mask": np.array([0, 1, 2])}, "test_mask must hold true and false"),
     ],
 )
-def test_bad_labels_and_masks_are_one_clear_line(labels, masks, says: str):
+def test_bad_labels_and_masks_are_a_one_line_error(labels, masks, says: str):
     with pytest.raises(BGCLError, match=says) as error:
         clean(np.array([[0], [1]]), csr_matrix(np.eye(3)), labels, masks, where="mine.npz")
     assert one_line(error).startswith("mine.npz: ")
@@ -178,13 +179,13 @@ def test_error_names_the_node_and_the_attribute():
         clean(np.array([[0], [1]]), csr_matrix(attributes), None, {}, where="here")
 
 
-def test_digest_sees_the_content_and_not_its_arrangement():
+def test_digest_depends_on_the_content_but_not_on_its_order():
     rng = np.random.default_rng(0)
     edges, x = np.array([[0, 1, 2], [1, 2, 0]]), csr_matrix(rng.random((3, 4)))
     labels, masks = np.array([0, 1, -1]), {"test_mask": np.array([True, False, True])}
-    base = digest(clean(edges, x, labels, masks, where="a"))
+    base = content_digest(clean(edges, x, labels, masks, where="a"))
     untidy = np.concatenate([edges[::-1], edges[:, ::-1], [[1], [1]]], axis=1).astype(np.int32)
-    assert digest(clean(untidy, x.astype(np.float32), labels.astype(np.int8), masks, where="b")) == base
+    assert content_digest(clean(untidy, x.astype(np.float32), labels.astype(np.int8), masks, where="b")) == base
     variants = [
         (edges[:, :2], x, labels, masks),
         (edges, x * 2, labels, masks),
@@ -194,5 +195,15 @@ def test_digest_sees_the_content_and_not_its_arrangement():
         (edges, x, labels, {"val_mask": masks["test_mask"]}),
         (edges, x, labels, {}),
     ]
-    digests = {digest(clean(*variant, where="c")) for variant in variants}
+    digests = {content_digest(clean(*variant, where="c")) for variant in variants}
     assert len(digests | {base}) == len(variants) + 1
+
+
+@settings(deadline=None)
+@given(st.integers(1, 12).flatmap(lambda n: st.tuples(
+    st.just(n + 1), st.lists(st.tuples(st.integers(0, n), st.integers(0, n)), min_size=1, max_size=40))))  # fmt: skip
+def test_undirected_equals_cleaning_and_then_adding_the_other_direction(drawn):
+    nodes, pairs = drawn
+    edges = np.array([*pairs, (0, 1)]).T
+    expected = both_directions(clean_edges(edges, nodes, where=""), nodes)
+    np.testing.assert_array_equal(undirected(edges[0], edges[1], nodes), expected)

@@ -1,4 +1,4 @@
-"""The real graphs are what was published."""
+"""The data sets have the published content."""
 
 from pathlib import Path
 
@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from bgcl.data import DATASETS, Place, load, locate, verify
+from bgcl import load
+from bgcl.data import DATASETS, Place, locate, verify
 
-PUBLISHED = {  # nodes, undirected edges, features, classes
+PUBLISHED = {  # nodes, undirected edges, attributes, classes
     "cora": (2_708, 5_278, 1_433, 7),
     "citeseer": (3_327, 4_552, 3_703, 6),
     "pubmed": (19_717, 44_324, 500, 3),
@@ -27,7 +28,7 @@ def check_counts(name: str) -> None:
     assert edges == {(v, u) for u, v in edges}
     assert all(u != v for u, v in edges)
     counts = (data.num_nodes, len(edges) // 2, data.num_node_features, len(data.y.unique()))
-    assert counts == PUBLISHED[name] == (facts.nodes, facts.edges, facts.features, facts.classes)
+    assert counts == PUBLISHED[name] == (facts.nodes, facts.edges, facts.num_attributes, facts.classes)
     isolated = data.num_nodes - len({u for u, _ in edges})
     assert isolated == ISOLATED.get(name, isolated)
     assert verify(name).digest == facts.digest
@@ -37,7 +38,7 @@ def test_bundled_cora_has_the_published_counts():
     check_counts("cora")
 
 
-def test_bundled_cora_wins_over_every_other_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_bundled_cora_is_used_before_any_other_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "cora.npz").write_bytes(b"something else")
     monkeypatch.setenv("BGCL_DATA", str(tmp_path))
     place, path = locate("cora")
@@ -47,7 +48,7 @@ def test_bundled_cora_wins_over_every_other_copy(tmp_path: Path, monkeypatch: py
     assert load("cora").num_nodes == 2_708
 
 
-def test_cora_has_planetoids_public_split_with_20_training_nodes_a_class():
+def test_cora_has_planetoids_public_split_with_20_training_nodes_per_class():
     data = load("cora")
     assert data.train_mask.nonzero().flatten().tolist() == list(range(140))
     assert data.val_mask.nonzero().flatten().tolist() == list(range(140, 640))
@@ -66,7 +67,7 @@ def test_larger_graphs_have_the_published_counts(name: str, larger: Path):
     check_counts(name)
 
 
-def test_bundled_cora_is_the_copy_in_the_folder(larger: Path):
+def test_bundled_cora_equals_the_copy_in_the_folder(larger: Path):
     data = load("cora")
     with np.load(larger / "cora.npz", allow_pickle=False) as raw:
         rows = np.repeat(np.arange(2_708), np.diff(raw["adj_indptr"]))
@@ -78,7 +79,7 @@ def test_bundled_cora_is_the_copy_in_the_folder(larger: Path):
 
 
 @pytest.mark.parametrize("name", ["pubmed", "coauthor-cs", "coauthor-physics"])
-def test_real_valued_attributes_and_counts_are_not_binarised(name: str, larger: Path):
+def test_real_valued_attributes_and_counts_are_not_binarized(name: str, larger: Path):
     x = load(name).x
     with np.load(larger / f"{name.replace('-', '_')}.npz", allow_pickle=False) as raw:
         assert np.array_equal(np.sort(x.values().numpy()), np.sort(raw["attr_data"]))
@@ -87,5 +88,5 @@ def test_real_valued_attributes_and_counts_are_not_binarised(name: str, larger: 
 
 
 @pytest.mark.parametrize("name", ["amazon-photo", "amazon-computers"])
-def test_attributes_over_a_third_full_are_dense(name: str, larger: Path):
+def test_attributes_with_few_zeros_are_dense(name: str, larger: Path):
     assert load(name).x.layout == torch.strided

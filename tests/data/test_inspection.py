@@ -1,4 +1,4 @@
-"""What `inspect` says of a graph, counted by hand."""
+"""`inspect` reports what is counted by hand."""
 
 import numpy as np
 import pytest
@@ -11,19 +11,20 @@ from bgcl.data.own import read_files
 
 
 def test_counts_of_a_small_graph():
-    edges = torch.tensor([[0, 1, 3], [1, 2, 4]])  # a path of three, a pair, one alone
+    edges = torch.tensor([[0, 1, 3], [1, 2, 4]])  # a path of three nodes, a pair, and an isolated node
     found = inspect(Data(x=torch.eye(6), edge_index=edges, y=torch.tensor([0, 0, 1, 1, -1, 0])))
     assert (found.nodes, found.edges, found.components, found.largest_component, found.isolated) == (6, 3, 3, 3, 1)
     assert found.degree == {"mean": 1.0, "median": 1.0, "greatest": 2}
-    assert (found.labelled, found.classes) == (5, {"0": 3, "1": 2})
-    assert found.homophily == 0.5  # of 0-1 and 1-2, the first
+    assert (found.labeled, found.classes) == (5, {"0": 3, "1": 2})
+    assert found.homophily == 0.5  # 0-1 joins the same class, 1-2 does not
     assert found.homophily_by_chance == pytest.approx((3 / 4) ** 2 + (1 / 4) ** 2)
-    assert any("Class 1 has 2 labelled" in warning for warning in found.warnings)
+    assert any("Class 1 has 2 labeled" in warning for warning in found.warnings)
     assert bgcl.inspect(Data(x=torch.eye(3), edge_index=edges[:, :2])).classes == {}
 
 
 @pytest.fixture
 def suspicious(tmp_path):
+    """The inspection of a graph with a column of row numbers, one that leaks the label, and one of codes."""
     random = np.random.default_rng(0)
     label = random.integers(2, size=200)
     rows = ["id,row,leak,code,size,label"]
@@ -37,14 +38,14 @@ def suspicious(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "Column 'row' counts the rows", "Column 'leak' alone tells the label of 100%", "'code' has 4 whole numbers",
+        "Column 'row' counts the rows", "'leak' alone determines the label of 100%", "'code' has 4 whole numbers",
         "Heterophily", "have no edge", "1 edge(s) lead from a node to itself", "repeat an edge", "not used: w",
     ],
 )  # fmt: skip
-def test_what_looks_wrong(suspicious, text):
+def test_warnings_name_what_looks_wrong(suspicious, text):
     assert any(text in warning for warning in suspicious.warnings), suspicious.warnings
     assert not any("'size'" in warning for warning in suspicious.warnings)
 
 
-def test_what_each_column_became(suspicious):
+def test_inspection_has_the_kind_of_each_column(suspicious):
     assert suspicious.columns == {"row": "number", "leak": "2 categories", "code": "number", "size": "number"}

@@ -1,4 +1,4 @@
-"""Tables read back as they were written, by other readers; a table that fails leaves nothing behind."""
+"""Other readers read tables back as they were written. A table that fails leaves nothing behind."""
 
 import csv
 import json
@@ -55,8 +55,8 @@ def test_an_empty_table_keeps_its_columns_or_is_an_empty_list(tmp_path, ending):
     assert (tmp_path / f"t.{ending}").exists()
 
 
-def test_json_is_standard_even_where_a_number_is_missing(tmp_path):
-    """NaN is no JSON: other readers refuse the whole file."""
+def test_json_is_valid_even_if_a_number_is_missing(tmp_path):
+    """NaN is not JSON: other readers refuse the whole file."""
     write_table(tmp_path / "t.json", {"node": [0, 1], "score": [np.nan, 0.5]})
 
     def refuse(name):
@@ -67,7 +67,7 @@ def test_json_is_standard_even_where_a_number_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["t.txt", "t", "t.csv.gz", "csv"])
-def test_another_ending_is_refused_before_any_work(tmp_path, name):
+def test_an_unsupported_ending_is_an_error_before_any_work(tmp_path, name):
     for call in (check_ending, lambda path: write_table(path, COLUMNS)):
         with pytest.raises(BGCLError, match=r"must end in .csv, .parquet or .json"):
             call(tmp_path / name)
@@ -101,12 +101,12 @@ def test_an_interruption_leaves_the_old_file_and_nothing_else(tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path):
+def test_a_path_that_cannot_be_written_is_a_one_line_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BGCLError, match="Cannot write"):
         write_table(tmp_path / "file" / "t.csv", COLUMNS)
 
 
-def test_missing_folders_are_made(tmp_path: Path):
+def test_missing_folders_are_created(tmp_path: Path):
     write_table(tmp_path / "a" / "b" / "t.csv", COLUMNS)
     assert (tmp_path / "a" / "b" / "t.csv").exists()

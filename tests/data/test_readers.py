@@ -1,4 +1,4 @@
-"""Files: plain arrays, Planetoid's pickles and WikiCS's JSON, whole, damaged and hostile."""
+"""Readers of plain arrays, Planetoid's pickles and WikiCS's JSON: correct, damaged and malicious files."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import torch
 from releases import RELEASE_EDGES, python2_pickle, write_release, write_wikics
 
 from bgcl.data import npz, planetoid, read_npz, wikics
-from bgcl.data.clean import digest
+from bgcl.data.clean import content_digest
 from bgcl.errors import BGCLError
 
 
@@ -20,7 +20,7 @@ def pairs(edges: np.ndarray) -> set[tuple[int, int]]:
 
 
 def write_arrays(path: Path, **changes: np.ndarray | None) -> Path:
-    """Three nodes in a directed path 0 -> 1 -> 2 with a self-loop at 2, attributes 1.5, 0 and 3."""
+    """Write a directed path 0 -> 1 -> 2 with a self-loop at 2, and the attributes 1.5 of node 0 and 3 of node 2."""
     arrays = {
         "adj_data": np.ones(3, dtype=np.float32),
         "adj_indices": np.array([1, 2, 2]),
@@ -51,7 +51,7 @@ def test_npz_without_labels_is_a_graph_too(tmp_path: Path):
     assert data.y is None
 
 
-def test_zero_in_the_adjacency_is_no_edge(tmp_path: Path):
+def test_zero_in_the_adjacency_matrix_is_not_an_edge(tmp_path: Path):
     graph = npz.read(write_arrays(tmp_path / "graph.npz", adj_data=np.array([1.0, 0, 1])))
     assert pairs(graph.edges) == {(0, 1)}
 
@@ -61,18 +61,18 @@ def test_written_graph_reads_back_with_the_same_digest_and_the_same_bytes(tmp_pa
     graph = planetoid.read("tiny", tmp_path / "release")
     npz.write(tmp_path / "a.npz", graph)
     npz.write(tmp_path / "b.npz", graph)
-    assert digest(npz.read(tmp_path / "a.npz")) == digest(graph)
+    assert content_digest(npz.read(tmp_path / "a.npz")) == content_digest(graph)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
-def test_pickled_objects_in_other_keys_are_never_touched(tmp_path: Path):
+def test_pickled_objects_in_other_keys_are_not_read(tmp_path: Path):
     mark = tmp_path / "executed"
     path = write_arrays(tmp_path / "graph.npz", node_names=np.array([Exploit(mark)], dtype=object))
     npz.read(path)
     assert not mark.exists()
 
 
-def test_pickled_objects_in_needed_keys_are_refused(tmp_path: Path):
+def test_pickled_objects_in_needed_keys_are_an_error(tmp_path: Path):
     mark = tmp_path / "executed"
     path = write_arrays(tmp_path / "graph.npz", labels=np.array([Exploit(mark)], dtype=object))
     with pytest.raises(BGCLError, match="is damaged"):
@@ -87,18 +87,18 @@ def test_pickled_objects_in_needed_keys_are_refused(tmp_path: Path):
         ({"attr_data": np.array([1.5, np.nan])}, "attribute 1 of node 2 is nan"),
         ({"attr_data": np.array([-np.inf, 1])}, "attribute 0 of node 0 is -inf"),
         ({"attr_data": np.array(["a", "b"])}, "attributes must be numbers"),
-        ({"attr_shape": np.array([2, 2]), "attr_indptr": np.array([0, 1, 2])}, "3 nodes but 2 rows of attributes"),
-        ({"attr_indices": np.array([0, 2])}, "lies outside its matrix"),
+        ({"attr_shape": np.array([2, 2]), "attr_indptr": np.array([0, 1, 2])}, "3 nodes, but 2 rows of attributes"),
+        ({"attr_indices": np.array([0, 2])}, "a column of attr_indices is outside attr_shape"),
         ({"attr_indptr": np.array([0, 2, 1, 2])}, "attr_indptr does not fit"),
         ({"adj_indptr": np.array([0, 1, 2])}, "adj_indptr does not fit"),
-        ({"adj_shape": np.array([3, 4])}, "the adjacency must be square"),
+        ({"adj_shape": np.array([3, 4])}, "the adjacency matrix must be square"),
         ({"adj_indices": np.array([1.0, 2, 2])}, "must hold whole numbers"),
         ({"adj_data": np.zeros(3)}, "empty, it has no edges"),
         ({"labels": np.array([0, 1])}, r"labels must have the shape \(3,\)"),
         ({"attr_data": None, "attr_shape": None}, "lacks attr_data, attr_shape"),
     ],
 )
-def test_bad_npz_is_one_clear_line(tmp_path: Path, changes: dict[str, np.ndarray], says: str):
+def test_bad_npz_is_a_one_line_error(tmp_path: Path, changes: dict[str, np.ndarray], says: str):
     path = write_arrays(tmp_path / "graph.npz", **changes)
     with pytest.raises(BGCLError, match=says) as error:
         read_npz(path)
@@ -106,7 +106,7 @@ def test_bad_npz_is_one_clear_line(tmp_path: Path, changes: dict[str, np.ndarray
     assert "\n" not in str(error.value)
 
 
-def test_npz_of_no_nodes_is_an_empty_graph(tmp_path: Path):
+def test_npz_without_nodes_is_an_error(tmp_path: Path):
     nothing = np.zeros(0, dtype=np.int64)
     sizes = {"adj_shape": np.array([0, 0]), "attr_shape": np.array([0, 2]), "labels": None}
     starts = {"adj_indptr": np.array([0]), "attr_indptr": np.array([0])}
@@ -119,7 +119,7 @@ def test_npz_of_no_nodes_is_an_empty_graph(tmp_path: Path):
 def test_npz_cut_off_at_any_length_is_damaged(tmp_path: Path, keep: int):
     path = write_arrays(tmp_path / "graph.npz")
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(BGCLError, match=r"is damaged \(.*Delete it and get it again"):
+    with pytest.raises(BGCLError, match=r"is damaged \(.*Delete it and make or download it again"):
         npz.read(path)
 
 
@@ -132,7 +132,7 @@ def test_npz_with_flipped_bytes_is_damaged(tmp_path: Path):
         npz.read(path)
 
 
-def test_single_array_is_no_graph(tmp_path: Path):
+def test_single_array_is_not_a_graph(tmp_path: Path):
     path = tmp_path / "graph.npz"
     with path.open("wb") as file:
         np.save(file, np.eye(3))
@@ -140,7 +140,7 @@ def test_single_array_is_no_graph(tmp_path: Path):
         npz.read(path)
 
 
-def test_missing_file_is_one_clear_line(tmp_path: Path):
+def test_missing_file_is_a_one_line_error(tmp_path: Path):
     with pytest.raises(BGCLError, match="There is no file"):
         npz.read(tmp_path / "graph.npz")
 
@@ -161,7 +161,7 @@ def test_planetoid_release_is_assembled_as_written_by_hand(tmp_path: Path):
 
 
 class Exploit:
-    """Its pickle creates a file when it is loaded."""
+    """An object whose pickle creates a file when it is loaded."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -171,23 +171,23 @@ class Exploit:
 
 
 @pytest.mark.parametrize("part", ["allx", "graph", "ty"])
-def test_pickle_that_runs_a_command_is_refused_and_not_executed(tmp_path: Path, part: str):
+def test_pickle_that_runs_a_command_is_an_error_and_runs_nothing(tmp_path: Path, part: str):
     write_release(tmp_path)
     mark = tmp_path / "executed"
     hostile = pickle.dumps(Exploit(mark))
     (tmp_path / f"ind.tiny.{part}").write_bytes(hostile)
-    with pytest.raises(BGCLError, match=r"asks for (posix|nt)\.system, which is refused"):
+    with pytest.raises(BGCLError, match=r"loads (posix|nt)\.system, which is not allowed"):
         planetoid.read("tiny", tmp_path)
     assert not mark.exists()
-    pickle.loads(hostile)  # the same bytes do run where nothing restricts them
+    pickle.loads(hostile)  # without restrictions, the same bytes run the command
     assert mark.exists()
 
 
 @pytest.mark.parametrize("value", [eval, print, os.path.join, np.frombuffer, pickle.loads])
-def test_every_other_name_in_a_pickle_is_refused(tmp_path: Path, value: object):
+def test_every_other_name_in_a_pickle_is_an_error(tmp_path: Path, value: object):
     write_release(tmp_path)
     (tmp_path / "ind.tiny.x").write_bytes(python2_pickle(value))
-    with pytest.raises(BGCLError, match="which is refused"):
+    with pytest.raises(BGCLError, match="which is not allowed"):
         planetoid.read("tiny", tmp_path)
 
 
@@ -203,7 +203,7 @@ def test_every_other_name_in_a_pickle_is_refused(tmp_path: Path, value: object):
         ("test.index", b"one\n"),
     ],
 )
-def test_damaged_planetoid_file_is_one_clear_line(tmp_path: Path, part: str, content: bytes):
+def test_damaged_planetoid_file_is_a_one_line_error(tmp_path: Path, part: str, content: bytes):
     write_release(tmp_path)
     (tmp_path / f"ind.tiny.{part}").write_bytes(content)
     with pytest.raises(BGCLError, match="is damaged") as error:
@@ -211,7 +211,7 @@ def test_damaged_planetoid_file_is_one_clear_line(tmp_path: Path, part: str, con
     assert "\n" not in str(error.value)
 
 
-def test_missing_planetoid_file_is_named(tmp_path: Path):
+def test_error_names_the_missing_planetoid_file(tmp_path: Path):
     write_release(tmp_path)
     (tmp_path / "ind.tiny.ally").unlink()
     with pytest.raises(BGCLError, match=r"no file .*ind\.tiny\.ally"):
@@ -253,15 +253,15 @@ def test_wikics_equals_pygs_reading_of_the_same_file(tmp_path: Path):
     ("change", "says"),
     [
         ({"features": [[1.0, 2.0], [1.0], [0.0, 1.0], [0.0, 1.0]]}, "is damaged"),
-        ({"features": [1.0, 2.0]}, "one list of numbers a node"),
+        ({"features": [1.0, 2.0]}, "one list of numbers for each node"),
         ({"features": [[1.0]] * 3}, "labels must have|does not exist"),
         ({"links": [[9], [], [], []]}, "node 9, which does not exist"),
         ({"links": [[], [], [], []]}, "empty, it has no edges"),
-        ({"test_mask": [True]}, "test_mask must have one row a node"),
+        ({"test_mask": [True]}, "test_mask must have 4 rows, one for each node"),
         ({"features": [[float("nan"), 0.0]] * 4}, "attribute 0 of node 0 is nan"),
     ],
 )
-def test_bad_wikics_is_one_clear_line(tmp_path: Path, change: dict[str, object], says: str):
+def test_bad_wikics_is_a_one_line_error(tmp_path: Path, change: dict[str, object], says: str):
     path = tmp_path / "data.json"
     write_wikics(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
@@ -271,7 +271,7 @@ def test_bad_wikics_is_one_clear_line(tmp_path: Path, change: dict[str, object],
 
 
 @pytest.mark.parametrize(("text", "says"), [("{", "is damaged"), ("{}", "lacks 'features'"), ("[]", "is damaged")])
-def test_damaged_wikics_is_one_clear_line(tmp_path: Path, text: str, says: str):
+def test_damaged_wikics_is_a_one_line_error(tmp_path: Path, text: str, says: str):
     path = tmp_path / "data.json"
     path.write_text(text)
     with pytest.raises(BGCLError, match=says):

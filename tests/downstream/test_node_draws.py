@@ -1,4 +1,4 @@
-"""Draws that are indexed by node, as scikit-learn's own tools take them, and what is refused."""
+"""Draws indexed by node, as scikit-learn's tools use them, and the errors for bad draws and labels."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 
-from bgcl import BGCLError, MixtureClassifier, MixtureRegressor, NodeDraws
+from bgcl import BGCLError, MixtureClassifier, MixtureRegressor
+from bgcl.downstream import NodeDraws
 from bgcl.downstream.node_draws import as_draws, check_targets
 
 
@@ -34,18 +35,18 @@ def test_tensors_become_arrays(draws):
     np.testing.assert_array_equal(NodeDraws(torch.as_tensor(draws)).draws, draws)
 
 
-def test_a_matrix_is_no_set_of_draws():
+def test_a_matrix_is_refused():
     with pytest.raises(BGCLError, match=r"must have the shape \(samples, nodes, width\). Got \(4, 2\) instead"):
         NodeDraws(np.zeros((4, 2)))
 
 
-def test_a_head_takes_node_draws_as_it_takes_their_array(draws):
+def test_a_head_fits_node_draws_and_their_array_alike(draws):
     one, other = (MixtureClassifier(1.0).fit(form, Y) for form in (draws, NodeDraws(draws)))
     np.testing.assert_array_equal(one.predict_proba(draws), other.predict_proba(NodeDraws(draws)))
 
 
 def test_cross_val_score_equals_a_loop_over_the_folds(draws):
-    head, folds = MixtureClassifier(1.0, normalise=False), KFold(3)
+    head, folds = MixtureClassifier(1.0, normalize=False), KFold(3)
     expected = []
     for train, test in folds.split(Y):
         fitted = clone(head).fit(draws[:, train], Y[train])
@@ -60,9 +61,9 @@ def test_cross_val_predict_predicts_every_node(draws):
 
 def test_grid_search_finds_the_strength_that_a_loop_finds(draws):
     grid = {"C": [0.001, 0.1, 10.0]}
-    search = GridSearchCV(MixtureRegressor(normalise=False), grid, cv=KFold(3)).fit(NodeDraws(draws), Y)
+    search = GridSearchCV(MixtureRegressor(normalize=False), grid, cv=KFold(3)).fit(NodeDraws(draws), Y)
     by_hand = {
-        C: cross_val_score(MixtureRegressor(C, normalise=False), NodeDraws(draws), Y, cv=KFold(3)).mean()
+        C: cross_val_score(MixtureRegressor(C, normalize=False), NodeDraws(draws), Y, cv=KFold(3)).mean()
         for C in grid["C"]
     }
     assert search.best_params_["C"] == max(by_hand, key=by_hand.get)
@@ -94,7 +95,7 @@ def test_the_precision_of_draws_is_kept(given, wanted):
         (np.full((1, 5, 2), "a"), "must be real numbers"),
     ],
 )
-def test_what_is_no_draw_is_refused(bad, message):
+def test_bad_draws_are_refused(bad, message):
     with pytest.raises(BGCLError, match=message):
         MixtureClassifier(1.0).fit(bad, np.arange(5) % 2)
 
@@ -109,10 +110,10 @@ def test_what_is_no_draw_is_refused(bad, message):
         ([0, 1, 0.5], "continuous"),
     ],
 )
-def test_what_is_no_label_is_refused(targets, message):
+def test_bad_labels_are_refused(targets, message):
     with pytest.raises(BGCLError, match=message):
         check_targets(targets, 3, MixtureClassifier(), numeric=False)
 
 
-def test_whole_numbers_as_floats_are_labels():
+def test_floats_without_fractions_are_labels():
     np.testing.assert_array_equal(check_targets([0.0, 2.0], 2, MixtureClassifier(), numeric=False), [0, 2])

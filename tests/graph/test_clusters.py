@@ -1,4 +1,4 @@
-"""Batches are a partition, and each is the subgraph that its nodes induce."""
+"""Batches are a partition of the nodes, and each batch is the subgraph that its nodes induce."""
 
 import numpy as np
 import pytest
@@ -6,17 +6,17 @@ import torch
 
 from bgcl.errors import BGCLError
 from bgcl.graph.clusters import Batches, induced
-from bgcl.graph.prepared import Graph, SparseFeatures
+from bgcl.graph.prepared import PreparedGraph, SparseFeatures
 from small import dense_connections, dense_features, make_graph, random_adjacency, random_graph, seeded
 
 
-def numbered_graph(nodes: int, *, sparse: bool, density: float = 0.15) -> Graph:
-    """A graph whose nodes can be told apart by their attributes: node i has i + 1 in column 0."""
+def numbered_graph(nodes: int, *, sparse: bool, density: float = 0.15) -> PreparedGraph:
+    """A graph whose attributes identify the nodes: node i has i + 1 in column 0."""
     features = np.stack([np.arange(nodes) + 1.0, np.arange(nodes) % 3], axis=1)
     return make_graph(random_adjacency(nodes, density), features, sparse=sparse)
 
 
-def members_of(batch: Graph) -> np.ndarray:
+def members_of(batch: PreparedGraph) -> np.ndarray:
     return dense_features(batch)[:, 0].astype(int) - 1
 
 
@@ -38,7 +38,7 @@ def test_batches_are_a_partition_of_the_nodes_into_induced_subgraphs(count: int,
             np.testing.assert_array_equal(dense_features(batch), dense_features(graph)[nodes])
 
 
-def test_batches_of_several_clusters_are_other_unions_in_every_epoch_and_of_one_cluster_the_same() -> None:
+def test_batches_of_several_clusters_differ_between_epochs_and_batches_of_one_cluster_do_not() -> None:
     graph = numbered_graph(60, sparse=False)
     for clusters, same in ((1, True), (5, False)):
         batches, generator = Batches(graph, 3, clusters), seeded(1)
@@ -48,7 +48,7 @@ def test_batches_of_several_clusters_are_other_unions_in_every_epoch_and_of_one_
         assert again[0] == again[1] == epochs[0]
 
 
-def test_clusters_are_of_about_one_size_and_cut_few_edges() -> None:
+def test_clusters_have_about_the_same_size_and_cut_few_edges() -> None:
     blocks = np.kron(np.eye(4), np.ones((15, 15))) * (random_adjacency(60, 0.5) > 0)
     blocks[0, 15] = blocks[15, 0] = blocks[30, 45] = blocks[45, 30] = 1
     shuffled = np.random.default_rng(0).permutation(60)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from bgcl.graph.sparse import Pattern, block_gather, block_propagate, normalise, row_pointer, row_sum, spmm
-from small import dense_connections, dense_normalise, make_graph, on_connections, on_matrix, random_graph
+from bgcl.graph.sparse import Pattern, block_gather, block_propagate, normalize, row_pointer, row_sum, spmm
+from small import dense_connections, dense_normalize, make_graph, on_connections, on_matrix, random_graph
 
 
 def pattern_of(matrix: np.ndarray) -> Pattern:
@@ -18,7 +18,7 @@ def pattern_of(matrix: np.ndarray) -> Pattern:
 
 
 def random_matrix(rows: int, columns: int, seed: int = 0) -> np.ndarray:
-    """Positive entries on half of the places, with an empty row and an empty column where there is room."""
+    """Positive entries at half of the places, with an empty row and an empty column if the matrix is large enough."""
     random = np.random.default_rng(seed)
     matrix = (0.1 + random.random((rows, columns))) * (random.random((rows, columns)) < 0.5)
     if rows > 2 and columns > 2:
@@ -77,90 +77,93 @@ def test_row_sum_is_the_sum_of_each_row_and_block() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_normalise_is_the_dense_formula_in_each_block(seed: int) -> None:
+def test_normalize_is_the_dense_formula_in_each_block(seed: int) -> None:
     graph = random_graph(9, seed=seed)
     masks = np.random.default_rng(seed).random((9, 9, 3)) * dense_connections(graph)[:, :, None]
-    masks[3, :, 1] = 0  # node 3 hears nothing in block 1
-    masks[:, 4, 2] = 0  # and nobody hears node 4 in block 2
-    result = normalise(graph.connections, on_connections(graph, masks))
+    masks[3, :, 1] = 0  # node 3 receives nothing in block 1
+    masks[:, 4, 2] = 0  # node 4 sends nothing in block 2
+    result = normalize(graph.connections, on_connections(graph, masks))
     for block in range(3):
-        expected = dense_normalise(masks[:, :, block])
+        expected = dense_normalize(masks[:, :, block])
         np.testing.assert_allclose(on_matrix(graph, result[:, block]), expected, atol=1e-12)
 
 
-def test_normalise_has_the_right_gradient_for_uneven_masks() -> None:
+def test_normalize_has_the_right_gradient_for_uneven_masks() -> None:
     graph = random_graph(6)
     values = torch.rand(len(graph.connections), 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     values = (values + 0.05).requires_grad_()
-    assert gradcheck(lambda v: normalise(graph.connections, v), (values,))
+    assert gradcheck(lambda v: normalize(graph.connections, v), (values,))
 
 
-def test_normalise_of_a_symmetric_matrix_is_that_of_kipf_and_welling() -> None:
+def test_normalize_of_a_symmetric_matrix_is_kipf_and_wellings_formula() -> None:
     graph = random_graph(9)
     weight = np.random.default_rng(0).random((9, 9))
     matrix = (weight + weight.T) * dense_connections(graph)
-    result = normalise(graph.connections, on_connections(graph, matrix)[:, None])
+    result = normalize(graph.connections, on_connections(graph, matrix)[:, None])
     root = np.diag(matrix.sum(1) ** -0.5)
     np.testing.assert_allclose(on_matrix(graph, result[:, 0]), root @ matrix @ root, atol=1e-12)
 
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), rate=st.sampled_from([0.1, 0.5, 0.95]))
-def test_normalised_entries_are_at_most_one_whatever_is_dropped(seed: int, rate: float) -> None:
+def test_normalized_entries_are_at_most_one_whatever_is_dropped(seed: int, rate: float) -> None:
     graph = random_graph(7, seed=seed % 10)
     random = np.random.default_rng(seed)
     values = random.random((len(graph.connections), 2)) * (random.random((len(graph.connections), 2)) > rate)
-    result = normalise(graph.connections, torch.as_tensor(values))
+    result = normalize(graph.connections, torch.as_tensor(values))
     assert torch.isfinite(result).all()
     assert (result >= 0).all()
     assert (result <= 1 + 1e-12).all()
 
 
-def test_a_graph_without_any_connection_passes_nothing_on() -> None:
+def test_if_all_connections_are_dropped_the_result_is_zero_with_a_finite_gradient() -> None:
     graph = random_graph(5)
     values = torch.zeros(len(graph.connections), 2, dtype=torch.float64, requires_grad=True)
-    result = normalise(graph.connections, values)
+    result = normalize(graph.connections, values)
     result.sum().backward()
     assert (result == 0).all()
     assert torch.isfinite(values.grad).all()
 
 
-def test_a_connection_that_is_lost_with_all_others_has_the_gradient_of_one_that_comes_back_alone() -> None:
-    # As under a hard mask: node 2 hears nothing, nobody hears node 4, and all else is there.
+def test_the_gradient_of_a_lost_connection_is_as_if_it_were_the_nodes_only_one() -> None:
+    # As under a hard mask: node 2 receives nothing, node 4 sends nothing, and all other connections are kept.
     graph = make_graph(1 - np.eye(6), np.ones((6, 1)))
     masks = np.ones((6, 6, 1))
     masks[2, :] = masks[:, 4] = 0
     values = on_connections(graph, masks).requires_grad_()
-    weight = np.random.default_rng(0).normal(size=(6, 6)) * (masks[:, :, 0] == 0)  # the loss looks at what is lost
-    (normalise(graph.connections, values) * on_connections(graph, weight)[:, None]).sum().backward()
-    heard, hears = masks[:, :, 0].sum(0), masks[:, :, 0].sum(1)  # 5 connections, or none
-    alone = np.sqrt(np.outer(hears.clip(1), heard.clip(1)))
+    weight = np.random.default_rng(0).normal(size=(6, 6)) * (masks[:, :, 0] == 0)  # only of lost connections
+    (normalize(graph.connections, values) * on_connections(graph, weight)[:, None]).sum().backward()
+    sends, receives = masks[:, :, 0].sum(0), masks[:, :, 0].sum(1)  # 5 connections, or none
+    alone = np.sqrt(np.outer(receives.clip(1), sends.clip(1)))
     np.testing.assert_allclose(on_matrix(graph, values.grad[:, 0]), weight / alone, atol=1e-12)
 
 
-def normalised_gradient(logit: float, dtype: torch.dtype) -> Tensor:
-    """The gradient of a weighted sum of the normalised entries in the logits of their keep values, all near `logit`."""
+def normalized_gradient(logit: float, dtype: torch.dtype) -> Tensor:
+    """The gradient of a weighted sum of normalized entries with respect to the logits of the keep values.
+
+    All logits are near `logit`.
+    """
     graph = random_graph(5)
     entries = torch.arange(len(graph.connections), dtype=dtype)[:, None]
     logits = (logit + (entries % 3) / 2).requires_grad_()
-    (normalise(graph.connections, torch.sigmoid(logits)) * entries).sum().backward()
+    (normalize(graph.connections, torch.sigmoid(logits)) * entries).sum().backward()
     return logits.grad.double()
 
 
 @pytest.mark.parametrize("logit", [-5.0, -12.0, -20.0])
-def test_nodes_that_keep_next_to_nothing_do_not_spoil_the_gradient_in_float32(logit: float) -> None:
-    expected = normalised_gradient(logit, torch.float64)
+def test_nodes_that_keep_almost_nothing_do_not_spoil_the_gradient_in_float32(logit: float) -> None:
+    expected = normalized_gradient(logit, torch.float64)
     assert expected.abs().max() > 0.1
-    torch.testing.assert_close(normalised_gradient(logit, torch.float32), expected, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(normalized_gradient(logit, torch.float32), expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("logit", [-50.0, -65.0, -80.0])
-def test_nodes_that_keep_nothing_fade_out_as_under_a_hard_mask_with_a_finite_gradient(logit: float) -> None:
-    # At temperature 0.05 a keep value of exp(-80) is a connection of noise logit(u) = logit(pi) - 4: one of fifty.
-    assert normalised_gradient(logit, torch.float32).abs().max() < 1e-3
+def test_nodes_that_keep_nothing_have_entries_and_gradients_near_zero(logit: float) -> None:
+    # At temperature 0.05 a keep value of exp(-80) has the noise logit(u) = logit(pi) - 4, as one connection in fifty.
+    assert normalized_gradient(logit, torch.float32).abs().max() < 1e-3
     graph = random_graph(5)
     faded = torch.full((len(graph.connections), 1), logit).sigmoid()
-    assert normalise(graph.connections, faded).max() < 1e-6
+    assert normalize(graph.connections, faded).max() < 1e-6
 
 
 @pytest.mark.parametrize(("width", "blocks"), [(6, 1), (6, 3), (7, 3), (5, 4), (2, 5)])

@@ -1,4 +1,4 @@
-"""Contrastive likelihoods against the loss they come from, disagreement against its formula and at its ends."""
+"""Contrastive likelihoods against loops and the training loss; disagreement against its formula and its bounds."""
 
 import math
 
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from bgcl import BGCL, BGCLError
-from bgcl.measures.disagreement import contrastive_log_likelihood, disagreement
-from bgcl.model.objectives.infonce import contrastive_loss
+from bgcl.measures.disagreement import disagreement
+from bgcl.model.objectives.infonce import contrastive_log_likelihood, contrastive_loss
 from small import seeded
 
 TAU = 0.4
@@ -42,13 +42,13 @@ def test_likelihoods_equal_a_loop_for_any_tile(nodes, tile, tau, seed):
     np.testing.assert_allclose(found, loop_log_likelihood(o.numpy(), t.numpy(), tau), atol=1e-10)
 
 
-def test_their_mean_is_minus_the_training_loss():
+def test_the_mean_log_likelihood_is_minus_the_training_loss():
     o, t = two_views(30)
     found = contrastive_log_likelihood(o, t, TAU).mean()
     assert float(found) == pytest.approx(-float(contrastive_loss(o, t, TAU)), abs=1e-12)
 
 
-def test_the_views_may_be_exchanged():
+def test_swapping_the_views_changes_nothing():
     o, t = two_views(9)
     torch.testing.assert_close(contrastive_log_likelihood(o, t, TAU), contrastive_log_likelihood(t, o, TAU))
 
@@ -66,18 +66,18 @@ def test_disagreement_equals_its_formula(pairs, nodes, seed):
 
 @pytest.mark.parametrize("log_l", [-1.0, -2000.0, 0.0])
 @pytest.mark.parametrize("pairs", [1, 2, 7])
-def test_pairs_that_agree_have_none(log_l, pairs):
+def test_pairs_that_agree_have_no_disagreement(log_l, pairs):
     found = disagreement(torch.full((4,), log_l) for _ in range(pairs))
     np.testing.assert_allclose(found, 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("pairs", [2, 5, 50])
-def test_one_pair_that_carries_all_the_likelihood_is_the_most(pairs):
+def test_disagreement_is_greatest_if_one_pair_has_all_the_likelihood(pairs):
     stream = (torch.tensor([0.0 if k == 1 else -900.0]) for k in range(pairs))
     assert disagreement(stream)[0] == pytest.approx(1 - 1 / pairs)
 
 
-def test_a_common_factor_of_the_likelihoods_does_not_matter():
+def test_a_common_factor_of_the_likelihoods_changes_nothing():
     log_l = torch.randn(6, 4, dtype=torch.float64, generator=seeded(0))
     np.testing.assert_allclose(disagreement(iter(log_l)), disagreement(iter(log_l - 500)), atol=1e-10)
 
@@ -94,7 +94,7 @@ def model(data) -> BGCL:
 
 
 class TestModels:
-    def test_the_pairs_are_draws_that_follow_each_other(self, model, data):
+    def test_pairs_are_consecutive_draws(self, model, data):
         with torch.no_grad():
             o_and_t = model.network_.head(model.sample(data, 6, seed=4)).double().numpy()
         log_l = np.array([loop_log_likelihood(o_and_t[i], o_and_t[i + 1], TAU) for i in (0, 2, 4)])
@@ -102,7 +102,7 @@ class TestModels:
         found = model.disagreement(data, 6, seed=4)
         np.testing.assert_allclose(found, 1 - 1 / (3 * np.square(w).sum(0)), atol=1e-5)
 
-    def test_the_same_seed_gives_the_same_and_another_another(self, model, data):
+    def test_the_same_seed_gives_the_same_result_and_another_seed_another(self, model, data):
         one, same, other = (model.disagreement(data, 8, seed=seed) for seed in (1, 1, 2))
         assert one.shape == (20,)
         np.testing.assert_array_equal(one, same)
@@ -111,7 +111,7 @@ class TestModels:
     def test_an_odd_sample_is_left_out(self, model, data):
         np.testing.assert_array_equal(model.disagreement(data, 9, seed=1), model.disagreement(data, 8, seed=1))
 
-    def test_masks_that_drop_nothing_leave_nothing_to_disagree_about(self, data):
+    def test_masks_that_drop_nothing_give_no_disagreement(self, data):
         model = BGCL(widths=(8, 4), epochs=1, drop="connections at 0").fit(data, progress=False)
         np.testing.assert_allclose(model.disagreement(data, 6), 0, atol=1e-6)
 

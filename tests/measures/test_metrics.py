@@ -21,7 +21,7 @@ from bgcl.measures.metrics import (
     risk_coverage,
 )
 
-# Few different values, so that ties are many.
+# Few different values, so that there are many ties.
 NODES = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.3, 0.7, 1.0])), min_size=1)
 
 
@@ -30,7 +30,7 @@ def arrays_of(nodes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def loop_pavpu(correct, uncertainty, threshold) -> list[tuple[float, float, float]]:
-    """Equation by equation: every node counted once for each threshold."""
+    """The definitions, counting nodes for each threshold."""
     rows = []
     for t in threshold:
         n_ac = n_au = n_ic = n_iu = 0
@@ -75,7 +75,7 @@ class TestPAvPU:
         found = pavpu(np.ones(5), np.arange(5), 5)
         np.testing.assert_allclose(found.pavpu, [0.2, 0.4, 0.6, 0.8, 1.0])
         np.testing.assert_array_equal(found.accurate_if_certain, 1)
-        np.testing.assert_array_equal(found.uncertain_if_inaccurate, 1)  # 0 / 0: none is wrong
+        np.testing.assert_array_equal(found.uncertain_if_inaccurate, 1)  # 0/0: no node is wrong
 
     def test_all_wrong(self):
         found = pavpu(np.zeros(5), np.arange(5), 5)
@@ -89,12 +89,12 @@ class TestPAvPU:
         np.testing.assert_array_equal(found.accurate_if_certain, 0.75)
         np.testing.assert_array_equal(found.uncertain_if_inaccurate, 0)
 
-    def test_a_perfect_measure_reaches_one_and_a_perverse_one_zero(self):
+    def test_a_perfect_measure_has_pavpu_one_and_a_reversed_one_zero(self):
         correct, measure = np.arange(10) < 5, np.arange(10) >= 5
         np.testing.assert_array_equal(pavpu(correct, measure).pavpu[:-1], 1)
         np.testing.assert_array_equal(pavpu(~correct, measure).pavpu[:-1], 0)
 
-    def test_the_area_is_the_mean_height_of_the_broken_line(self):
+    def test_the_area_is_the_mean_height_of_the_curve(self):
         found = pavpu(np.array([True, False, True, False]), np.array([0.1, 0.2, 0.5, 0.9]), 5)
         heights = [(left + right) / 2 for left, right in itertools.pairwise(found.pavpu)]
         assert found.area == pytest.approx(sum(heights) / 4)
@@ -106,7 +106,7 @@ def random_predictions(nodes: int = 400, classes: int = 4, seed: int = 0) -> tup
 
 
 def calibrated(nodes: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
-    """Labels drawn from the very probabilities."""
+    """Probabilities, and labels drawn from them."""
     random = np.random.default_rng(1)
     probability = random.dirichlet(np.ones(3), size=nodes)
     return probability, (random.random((nodes, 1)) > probability.cumsum(1)).sum(1)
@@ -137,31 +137,31 @@ class TestCalibration:
             gap += len(inside) / 60 * abs(confidence - accuracy)
         assert found.ece == pytest.approx(gap)
 
-    def test_an_edge_belongs_to_the_bin_below(self):
+    def test_an_edge_belongs_to_the_bin_below_it(self):
         found = reliability(np.array([[0.5, 0.5], [1.0, 0.0], [0.75, 0.25]]), np.zeros(3, dtype=int), 4)
         np.testing.assert_array_equal(found.count, [0, 1, 1, 1])
 
-    def test_labels_drawn_from_the_probabilities_have_hardly_an_error(self):
+    def test_labels_drawn_from_the_probabilities_have_almost_no_calibration_error(self):
         probability, label = calibrated()
         assert reliability(probability, label).ece < 0.015
 
-    def test_overconfidence_shows(self):
+    def test_overconfidence_has_a_calibration_error(self):
         probability, label = calibrated()
         sharper = probability**3 / (probability**3).sum(1, keepdims=True)
         assert reliability(sharper, label).ece > 0.1
 
-    def test_certain_and_always_wrong_is_the_worst(self):
+    def test_certain_and_always_wrong_has_a_calibration_error_of_one(self):
         assert reliability(np.array([[1.0, 0.0]] * 3), np.ones(3, dtype=int)).ece == 1
 
-    def test_what_is_no_probability_is_refused(self):
-        with pytest.raises(BGCLError, match="sum to one"):
+    def test_rows_that_are_not_probabilities_are_refused(self):
+        with pytest.raises(BGCLError, match="must sum to 1"):
             reliability(np.array([[0.5, 0.2]]), np.array([0]))
 
     def test_log_likelihood_equals_scikit_learn(self):
         probability, label = random_predictions()
         assert negative_log_likelihood(probability, label) == pytest.approx(log_loss(label, probability))
 
-    def test_a_label_held_impossible_costs_much_but_not_infinitely_much(self):
+    def test_a_label_with_probability_zero_has_a_large_but_finite_cost(self):
         assert 100 < negative_log_likelihood(np.array([[1.0, 0.0]]), np.array([1])) < np.inf
 
     def test_brier_equals_a_loop(self):
@@ -185,21 +185,21 @@ class TestErrorDetection:
         expected = sum(wins) / len(wins) if wins else float("nan")
         assert error_auroc(correct, uncertainty) == pytest.approx(expected, nan_ok=True)
 
-    def test_perfect_and_perverse_measures(self):
+    def test_perfect_and_reversed_measures(self):
         correct, measure = np.array([1, 1, 1, 0, 0]), np.array([0.1, 0.2, 0.3, 0.8, 0.9])
         assert error_auroc(correct, measure) == error_aupr(correct, measure) == 1
         assert error_auroc(correct, -measure) == 0
 
-    def test_a_constant_measure_finds_errors_as_often_as_they_are(self):
+    def test_a_constant_measure_is_as_good_as_chance(self):
         correct = np.arange(10) > 2
         assert error_aupr(correct, np.ones(10)) == pytest.approx(0.3)
         assert error_auroc(correct, np.ones(10)) == 0.5
 
     def test_aupr_by_hand(self):
-        """The wrong ones stand first and third: precision 1/1 and 2/3."""
+        """The wrong nodes are first and third, so the precisions are 1/1 and 2/3."""
         assert error_aupr(np.array([0, 1, 0, 1]), np.array([4.0, 3.0, 2.0, 1.0])) == pytest.approx((1 + 2 / 3) / 2)
 
-    def test_nothing_to_find_is_nan(self):
+    def test_scores_without_errors_or_without_correct_nodes_are_nan(self):
         measure = np.arange(4)
         assert np.isnan(error_auroc(np.ones(4), measure))
         assert np.isnan(error_auroc(np.zeros(4), measure))
@@ -230,12 +230,12 @@ class TestRiskCoverage:
         one, other = risk_coverage(*arrays_of(nodes)), risk_coverage(*arrays_of(shuffled))
         np.testing.assert_allclose(one.risk, other.risk, atol=1e-12)
 
-    def test_without_ties_it_is_the_plain_curve(self):
+    def test_without_ties_risk_is_the_running_share_of_errors(self):
         found = risk_coverage(np.array([False, True, True, False]), np.array([0.9, 0.1, 0.3, 0.2]))
         np.testing.assert_allclose(found.risk, [0, 1 / 2, 1 / 3, 2 / 4])
         assert found.area == pytest.approx((1 / 2 + 1 / 3 + 1 / 2) / 4)
 
-    def test_ties_are_the_mean_over_all_their_orders(self):
+    def test_ties_give_the_mean_over_all_orders(self):
         correct = np.array([True, False, False, True])
         orders = itertools.permutations(range(4))
         curves = [[np.mean(~correct[list(order[:kept])]) for kept in range(1, 5)] for order in orders]
@@ -253,6 +253,6 @@ class TestRiskCoverage:
         ([True, False], [0.1, np.inf], "NaN or infinity"),
     ],
 )
-def test_what_is_no_measure_is_refused(score, correct, uncertainty, message):
+def test_bad_measures_are_refused(score, correct, uncertainty, message):
     with pytest.raises(BGCLError, match=message):
         score(np.array(correct), np.array(uncertainty))

@@ -1,4 +1,4 @@
-"""The measures of uncertainty against their definitions as loops, at their extremes, and as streams."""
+"""The measures of uncertainty against loops over their definitions, at their extremes, and as streams."""
 
 import math
 
@@ -91,7 +91,7 @@ def test_draws_that_agree_have_no_mutual_information_and_no_variation(samples, c
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
-def test_draws_that_each_are_sure_of_another_class_disagree_the_most(classes):
+def test_draws_that_are_certain_of_different_classes_disagree_the_most(classes):
     found = uncertainty(np.eye(classes)[:, None, :])
     assert found.mutual_information[0] == pytest.approx(math.log(classes))
     assert found.predictive_entropy[0] == pytest.approx(math.log(classes))
@@ -101,7 +101,7 @@ def test_draws_that_each_are_sure_of_another_class_disagree_the_most(classes):
     assert found.least_confidence[0] == pytest.approx(1 - 1 / classes)
 
 
-def test_a_certain_node_has_no_uncertainty_of_any_kind():
+def test_a_certain_node_has_all_measures_zero():
     for name, measure in uncertainty(np.array([[[0.0, 1.0]]] * 3)).measures().items():
         assert measure[0] == 0, name
 
@@ -112,14 +112,14 @@ def test_entropy_is_in_nats():
 
 
 def test_rounding_below_zero_does_not_make_nan():
-    """What the check lets pass, the measures must be able to take."""
+    """The check accepts such values, so the measures must handle them."""
     found = uncertainty(np.array([[[1 + 1e-7, -1e-7]]]))
     for name, measure in found.measures().items():
         assert np.isfinite(measure).all(), name
         assert measure[0] == pytest.approx(0, abs=1e-5), name
 
 
-def test_some_nodes_of_an_uncertainty_are_those_of_their_draws():
+def test_selecting_nodes_equals_measuring_their_draws():
     samples, nodes = random_probabilities(), np.array([4, 1])
     some, expected = uncertainty(samples).of(nodes), uncertainty(samples[:, nodes])
     np.testing.assert_allclose(some.probability, expected.probability)
@@ -130,11 +130,11 @@ def test_some_nodes_of_an_uncertainty_are_those_of_their_draws():
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        ([[[0.5, 0.4]]], "must sum to one. Those of node 0 sum to 0.9"),
-        ([[[0.5, 0.5], [0.7, 0.7]]], "Those of node 1 sum to 1.4"),
+        ([[[0.5, 0.4]]], "must sum to 1. For node 0 they sum to 0.9"),
+        ([[[0.5, 0.5], [0.7, 0.7]]], "For node 1 they sum to 1.4"),
         ([[[np.nan, 1.0]]], "NaN or infinity"),
         ([[[np.inf, 0.0]]], "NaN or infinity"),
-        ([[[1.1, -0.1]]], "must not be negative. The least is -0.1"),
+        ([[[1.1, -0.1]]], "must not be negative. The smallest is -0.1"),
         ([[[1.0]]], "2 classes or more"),
         ([[0.5, 0.5]], "2 classes or more"),
         ([[[0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]]], r"differ in shape: \(2, 2\) after \(1, 2\)"),
@@ -143,7 +143,7 @@ def test_some_nodes_of_an_uncertainty_are_those_of_their_draws():
         (np.zeros((0, 3, 2)), "There are no draws"),
     ],
 )
-def test_what_is_no_probability_is_refused(samples, message):
+def test_bad_probabilities_are_refused(samples, message):
     with pytest.raises(BGCLError, match=message):
         uncertainty(samples)
 

@@ -9,9 +9,10 @@ from torch import Tensor
 from torch_geometric.nn import GCNConv
 
 from bgcl.augmentation.views import LayerMask
-from bgcl.graph.prepared import Graph
-from bgcl.model.encoders.gcn import Encoder, ProjectionHead, cheaper_order, reset_parameters
+from bgcl.graph.prepared import PreparedGraph
+from bgcl.model.encoders.gcn import GCNEncoder, cheaper_order
 from bgcl.model.network import Network
+from bgcl.model.projection import ProjectionHead
 from bgcl.settings import make_settings
 from small import (
     dense_connections,
@@ -32,13 +33,13 @@ ORDERS = ["propagate", "transform"]
 
 
 def random_mask(nodes: int, blocks: int, seed: int = 0) -> np.ndarray:
-    """Relaxed keep values of which some are 0, another in each direction and block, `(N, N, B)`."""
+    """Relaxed keep values, some of them 0, different in each direction and block, `(N, N, B)`."""
     random = np.random.default_rng(seed)
     return random.random((nodes, nodes, blocks)) * (random.random((nodes, nodes, blocks)) < 0.8)
 
 
-def on_entries(graph: Graph, dense: np.ndarray) -> Tensor:
-    """Keep values `(N, F)` as the mask of entries has them."""
+def on_entries(graph: PreparedGraph, dense: np.ndarray) -> Tensor:
+    """Keep values `(N, F)` in the shape of a mask of entries."""
     values = torch.as_tensor(dense)
     if isinstance(graph.features, Tensor):
         return values
@@ -52,51 +53,51 @@ def on_entries(graph: Graph, dense: np.ndarray) -> Tensor:
     width_out=st.integers(1, 4),
     blocks=st.integers(1, 9),
     sparse=st.booleans(),
-    normalise_after=st.booleans(),
+    normalize_after=st.booleans(),
     order=st.sampled_from(ORDERS),
     seed=st.integers(0, 1000),
 )
 def test_layer_is_the_triple_loop_over_nodes_and_feature_pairs(
-    nodes: int, width_in: int, width_out: int, blocks: int, sparse: bool, normalise_after: bool, order: str, seed: int
+    nodes: int, width_in: int, width_out: int, blocks: int, sparse: bool, normalize_after: bool, order: str, seed: int
 ) -> None:
     graph = random_graph(nodes, width_in, sparse=sparse, seed=seed)
-    layer = random_encoder((width_in, width_out), seed=seed, normalise_after=normalise_after).layers[0]
+    layer = random_encoder((width_in, width_out), seed=seed, normalize_after=normalize_after).layers[0]
     masks = random_mask(nodes, blocks, seed)
     result = layer(graph, graph.features, LayerMask(connections=on_connections(graph, masks)), order)
     W, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
     by_feature = feature_masks(masks, width_in)
     A, X = dense_connections(graph), dense_features(graph)
-    expected = loop_layer(A, by_feature, X, W, bias, normalise_after=normalise_after)
+    expected = loop_layer(A, by_feature, X, W, bias, normalize_after=normalize_after)
     np.testing.assert_allclose(result.detach().numpy(), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("normalise_after", [True, False])
+@pytest.mark.parametrize("normalize_after", [True, False])
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_layer_with_masks_of_connections_columns_and_entries_is_the_loop(
-    sparse: bool, order: str, normalise_after: bool
+    sparse: bool, order: str, normalize_after: bool
 ) -> None:
     graph = random_graph(6, 7, sparse=sparse)
-    layer = random_encoder((7, 3), normalise_after=normalise_after).layers[0]
+    layer = random_encoder((7, 3), normalize_after=normalize_after).layers[0]
     random = np.random.default_rng(1)
     masks, columns, entries = random_mask(6, 3), random.random(7), random.random((6, 7))
     mask = LayerMask(on_connections(graph, masks), torch.as_tensor(columns), on_entries(graph, entries))
     W, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
     X = dense_features(graph) * columns * entries
     expected = loop_layer(
-        dense_connections(graph), feature_masks(masks, 7), X, W, bias, normalise_after=normalise_after
+        dense_connections(graph), feature_masks(masks, 7), X, W, bias, normalize_after=normalize_after
     )
     np.testing.assert_allclose(layer(graph, graph.features, mask, order).detach().numpy(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("normalise_after", [True, False])
+@pytest.mark.parametrize("normalize_after", [True, False])
 @pytest.mark.parametrize("blocks", [1, 3, 5])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_both_orders_of_computing_a_layer_have_the_same_values_and_gradients(
-    sparse: bool, blocks: int, normalise_after: bool
+    sparse: bool, blocks: int, normalize_after: bool
 ) -> None:
     graph = random_graph(6, 7, sparse=sparse)
-    layer = random_encoder((7, 3), normalise_after=normalise_after).layers[0]
+    layer = random_encoder((7, 3), normalize_after=normalize_after).layers[0]
     random = np.random.default_rng(1)
     leaves = {
         "connections": on_connections(graph, random_mask(6, blocks) + 0.01),
@@ -138,9 +139,9 @@ def test_layer_has_the_right_gradients(sparse: bool, order: str) -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_encoder_without_masks_is_that_of_pytorch_geometric(sparse: bool) -> None:
+def test_encoder_without_masks_equals_pytorch_geometrics_gcn(sparse: bool) -> None:
     adjacency, features = random_adjacency(10), random_features(10, 6)
-    adjacency[3, :] = adjacency[:, 3] = 0  # a node on its own
+    adjacency[3, :] = adjacency[:, 3] = 0  # a node without edges
     graph, encoder = make_graph(adjacency, features, sparse=sparse), random_encoder((6, 5, 4))
     target, source = np.nonzero(adjacency)
     edges = torch.as_tensor(np.stack([source, target]))
@@ -157,7 +158,7 @@ def test_encoder_without_masks_is_that_of_pytorch_geometric(sparse: bool) -> Non
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
-def test_relabelling_the_nodes_relabels_the_embeddings_and_leaves_the_loss(masked: bool, sparse: bool) -> None:
+def test_relabeling_the_nodes_relabels_the_embeddings_and_leaves_the_loss(masked: bool, sparse: bool) -> None:
     adjacency, features = random_adjacency(9), random_features(9, 5)
     network = Network(5, make_settings(widths=(6, 4))).double()
     network.reset_parameters(seeded(0))
@@ -183,7 +184,7 @@ def test_relabelling_the_nodes_relabels_the_embeddings_and_leaves_the_loss(maske
 
 
 @pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize("normalise", ["after", "before"])
+@pytest.mark.parametrize("normalize", ["after", "before"])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(
     "drop",
@@ -194,10 +195,10 @@ def test_relabelling_the_nodes_relabels_the_embeddings_and_leaves_the_loss(maske
     ],
 )
 def test_fixed_rates_of_zero_give_the_deterministic_encoder(
-    drop: list[str], sparse: bool, normalise: str, hard: bool
+    drop: list[str], sparse: bool, normalize: str, hard: bool
 ) -> None:
     graph = random_graph(9, 5, sparse=sparse, double=False)
-    network = Network(5, make_settings(drop=drop, normalise=normalise, widths=(6, 4), mask_values="relaxed"))
+    network = Network(5, make_settings(drop=drop, normalize=normalize, widths=(6, 4), mask_values="relaxed"))
     network.reset_parameters(seeded(0))
     for view in ("o", "t"):
         torch.testing.assert_close(network.encode(view, graph, seeded(1), hard=hard), network.encoder(graph))
@@ -218,7 +219,7 @@ def test_masks_of_ones_change_nothing() -> None:
     torch.testing.assert_close(encoder(graph, ones), encoder(graph))
 
 
-def test_the_order_by_itself_is_one_of_the_two_and_the_cheaper() -> None:
+def test_the_default_order_is_the_cheaper_one() -> None:
     wide, narrow = random_graph(30, 40), random_graph(30, 2)
     assert cheaper_order(wide, wide.features, 1, 2) == "transform"
     assert cheaper_order(narrow, narrow.features, 1, 40) == "propagate"
@@ -243,8 +244,10 @@ def test_the_projection_head_is_linear_elu_linear() -> None:
 def test_the_same_generator_gives_the_same_parameters() -> None:
     states = []
     for seed in (0, 0, 1):
-        encoder, head = Encoder((5, 4, 3)), ProjectionHead(3)
-        reset_parameters(encoder, head, seeded(seed))
+        encoder, head = GCNEncoder((5, 4, 3)), ProjectionHead(3)
+        generator = seeded(seed)
+        encoder.reset_parameters(generator)
+        head.reset_parameters(generator)
         states.append(torch.cat([p.flatten() for p in (*encoder.parameters(), *head.parameters())]))
     assert torch.equal(states[0], states[1])
     assert not torch.equal(states[0], states[2])

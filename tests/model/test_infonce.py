@@ -12,7 +12,8 @@ from torch import Tensor
 from bgcl.augmentation.language import parse_mask
 from bgcl.augmentation.views import Augmentation
 from bgcl.model.network import Network
-from bgcl.model.objectives.infonce import contrastive_loss, weight_decay
+from bgcl.model.objectives.infonce import contrastive_loss
+from bgcl.model.weight_decay import weight_decay
 from bgcl.settings import make_settings
 from small import random_encoder, random_graph, seeded
 
@@ -35,7 +36,7 @@ def paper_loss(o: np.ndarray, t: np.ndarray, tau: float) -> float:
 
 
 def dense_loss(o: Tensor, t: Tensor, tau: float) -> Tensor:
-    """The same in four dense matrices, for autograd to differentiate."""
+    """The same loss from dense matrices, which autograd can differentiate."""
     x, y = o / o.norm(dim=1, keepdim=True), t / t.norm(dim=1, keepdim=True)
     between, within_o, within_t = (x @ y.t() / tau).exp(), (x @ x.t() / tau).exp(), (y @ y.t() / tau).exp()
     itself = torch.eye(len(o), dtype=torch.bool)
@@ -80,7 +81,7 @@ def test_tiled_loss_has_the_right_gradient(nodes: int, tile: int, budget: int) -
     assert torch.autograd.gradcheck(lambda o, t: contrastive_loss(o, t, 0.4, tile=tile, budget=budget), views)
 
 
-def test_the_gradient_of_one_view_needs_none_of_the_other() -> None:
+def test_one_view_can_have_a_gradient_without_the_other() -> None:
     o, t = two_views(7)
     assert torch.autograd.gradcheck(lambda o: contrastive_loss(o, t.detach(), 0.4, tile=3), (o,))
     assert torch.autograd.gradcheck(lambda t: contrastive_loss(o.detach(), t, 0.4, tile=3), (t,))
@@ -101,7 +102,7 @@ def test_no_more_tiles_are_kept_than_the_budget_allows(budget: int) -> None:
     assert len(kept) == min(budget // 72, 21)
 
 
-def test_no_tiles_are_kept_where_no_gradient_is_wanted() -> None:
+def test_the_loss_has_no_gradient_if_the_views_have_none() -> None:
     o, t = (view.detach() for view in two_views(9))
     assert not contrastive_loss(o, t, 0.4).requires_grad
 
@@ -111,7 +112,7 @@ def test_loss_is_symmetric_in_the_views() -> None:
     torch.testing.assert_close(contrastive_loss(o, t, 0.3, tile=4), contrastive_loss(t, o, 0.3, tile=4))
 
 
-def test_loss_depends_on_directions_alone() -> None:
+def test_loss_depends_only_on_directions() -> None:
     o, t = two_views(11)
     scale = torch.rand(2, 11, 1, dtype=torch.float64, generator=seeded(1)) * 50 + 0.01
     torch.testing.assert_close(contrastive_loss(o, t, 0.3, tile=4), contrastive_loss(o * scale[0], t * scale[1], 0.3))
@@ -129,12 +130,12 @@ def test_loss_and_gradient_are_finite_in_float32_for_collapsed_and_empty_rows(ta
         o, t = rows.clone().requires_grad_(), rows.clone().requires_grad_()
         loss = contrastive_loss(o, t, tau, tile=20)
         loss.backward()
-        # All similarities are alike, so each D is 2N - 1 times the positive.
+        # All similarities are equal, so each D is 2N - 1 times the positive.
         assert loss.item() == pytest.approx(math.log(99), rel=1e-5)
         assert torch.isfinite(o.grad).all()
 
 
-def test_the_networks_loss_is_that_of_its_projections() -> None:
+def test_the_networks_loss_is_the_papers_loss_of_its_projections() -> None:
     network = Network(5, make_settings(widths=(6, 4), tau=0.7)).double()
     network.reset_parameters(seeded(0))
     o, t = two_views(8, 4)
@@ -149,13 +150,13 @@ def squares(encoder: torch.nn.Module) -> list[float]:
     return [float((layer.weight.detach().double().numpy() ** 2).sum()) for layer in encoder.layers]
 
 
-def test_weight_decay_with_fixed_rates_is_the_plain_square_of_the_weights() -> None:
+def test_weight_decay_with_fixed_rates_is_the_sum_of_squares() -> None:
     encoder = random_encoder((5, 4, 3))
     masks = [parse_mask("connections in 3 blocks at 0.3"), parse_mask("features at 0.9")]
     assert weight_decay(encoder, Augmentation(masks, 2)).item() == pytest.approx(sum(squares(encoder)))
 
 
-def test_weight_decay_with_learned_rates_weighs_each_layer_by_what_it_keeps() -> None:
+def test_weight_decay_with_learned_rates_weighs_each_layer_by_the_kept_share() -> None:
     encoder = random_encoder((5, 4, 3))
     # E[pi] of Kumaraswamy(a, 1) is a / (a + 1).
     augmentation = Augmentation([parse_mask("connections")], 2, start=(3.0, 1.0))
@@ -177,12 +178,12 @@ def test_weight_decay_takes_the_product_over_masks_and_the_mean_over_views_and_b
             of_view[1][1].log_a.fill_(math.log(features / (1 - features)))
     first, second = squares(encoder)
     kept_first = ((1 - 0.2) * (1 - 0.25) * (1 - 0.2) + (1 - 0.3) * (1 - 0.75) * (1 - 0.4)) / 2
-    kept_second = ((1 - 0.55) * (1 - 0.2) + (1 - 0.5) * (1 - 0.4)) / 2  # features are masked in layer 1 alone
+    kept_second = ((1 - 0.55) * (1 - 0.2) + (1 - 0.5) * (1 - 0.4)) / 2  # features are masked only in layer 1
     expected = kept_first * first + kept_second * second
     assert weight_decay(encoder, augmentation).item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_weight_decay_moves_the_weights_and_not_the_rates() -> None:
+def test_weight_decay_has_a_gradient_for_the_weights_and_none_for_the_rates() -> None:
     network = Network(5, make_settings(drop="connections", widths=(4,), weight_decay=0.5))
     network.reset_parameters(seeded(0))
     network.weight_decay().backward()
@@ -191,7 +192,7 @@ def test_weight_decay_moves_the_weights_and_not_the_rates() -> None:
     assert all(rate.grad is None for rate in network.augmentation.parameters())
 
 
-def test_the_networks_kl_is_weighed_by_its_setting() -> None:
+def test_the_networks_kl_is_multiplied_by_kl_weight() -> None:
     network = Network(5, make_settings(drop="connections", widths=(4, 3), rate_start=(2.0, 1.0), kl_weight=0.1))
     assert network.kl().item() == pytest.approx(0.1 * 2 * (math.log(2) - 0.5), rel=1e-5)
 

@@ -1,4 +1,4 @@
-"""The posterior over embeddings: a stream's moments, and where its draws come from."""
+"""The posterior over embeddings: its draws, and their mean and standard deviation."""
 
 import math
 
@@ -19,29 +19,29 @@ def network_dropping(sentence: str, **settings: object) -> Network:
 
 
 @pytest.mark.parametrize("count", [2, 3, 50])
-def test_moments_of_a_stream_are_those_of_the_draws_at_hand(count: int) -> None:
-    sampled = torch.randn(count, 7, 3, generator=seeded(0)) * 0.01 + 5  # a mean far from 0, where sums would cancel
+def test_moments_of_a_stream_equal_the_moments_of_draws_in_memory(count: int) -> None:
+    sampled = torch.randn(count, 7, 3, generator=seeded(0)) * 0.01 + 5  # far from 0, where sums of squares cancel
     streamed = moments(iter(sampled))
     assert streamed.samples == count
     torch.testing.assert_close(streamed.mean, sampled.double().mean(0).float(), rtol=1e-6, atol=0)
-    torch.testing.assert_close(streamed.deviation, sampled.double().std(0).float(), rtol=1e-3, atol=0)
+    torch.testing.assert_close(streamed.std, sampled.double().std(0).float(), rtol=1e-3, atol=0)
     torch.testing.assert_close(streamed.astd, astd(sampled), rtol=1e-3, atol=0)
 
 
-def test_a_single_draw_does_not_deviate() -> None:
+def test_the_std_of_a_single_draw_is_zero() -> None:
     draw = torch.randn(4, 3, generator=seeded(0))
     streamed = moments(iter([draw]))
     torch.testing.assert_close(streamed.mean, draw)
-    assert (streamed.deviation == 0).all()
+    assert (streamed.std == 0).all()
 
 
 @pytest.mark.filterwarnings("ignore:std")
-def test_astd_of_a_single_draw_is_the_same_for_a_stream_and_for_draws_at_hand() -> None:
+def test_astd_of_a_single_draw_is_the_same_for_a_stream_and_for_draws_in_memory() -> None:
     draw = torch.randn(4, 3, generator=seeded(0))
     torch.testing.assert_close(astd(draw[None]), moments(iter([draw])).astd)
 
 
-def test_astd_is_the_deviation_over_draws_averaged_over_dimensions() -> None:
+def test_astd_is_the_std_over_draws_averaged_over_dimensions() -> None:
     sampled = torch.randn(6, 4, 3, generator=seeded(0))
     result = astd(sampled)
     for node in range(4):
@@ -55,23 +55,24 @@ def test_astd_is_the_deviation_over_draws_averaged_over_dimensions() -> None:
 
 @pytest.mark.parametrize("hard", [False, True])
 def test_draws_come_from_the_two_views_in_turn(hard: bool) -> None:
-    # View o keeps all, view t drops all: there only the last layer's bias is left.
-    network, graph = network_dropping("connections at 0/1", draw_scale=1.0), random_graph(double=False)
-    whole, nothing = network.encoder(graph).detach(), torch.relu(network.encoder.layers[1].bias.detach()).expand(8, 4)
-    assert not torch.allclose(whole, nothing)
-    sampled = list(draws(network, graph, 5, seeded(0), hard=hard))
+    # View o keeps everything. View t drops everything, so only the last layer's bias is left.
+    network, graph = network_dropping("connections at 0/1"), random_graph(double=False)
+    kept, dropped = network.encoder(graph).detach(), torch.relu(network.encoder.layers[1].bias.detach()).expand(8, 4)
+    assert not torch.allclose(kept, dropped)
+    sampled = list(draws(network, graph, 5, seeded(0), scale=1.0, hard=hard))
     for i, draw in enumerate(sampled):
-        torch.testing.assert_close(draw, nothing if i % 2 else whole)
+        torch.testing.assert_close(draw, dropped if i % 2 else kept)
     assert len(sampled) == 5
 
 
 @pytest.mark.parametrize("mask_values", ["relaxed", "hard"])
 @pytest.mark.parametrize("scale", [0.25, 0.7, 1.0])
 def test_draws_are_masked_encoders_that_follow_the_generator(scale: float, mask_values: str) -> None:
-    settings = {"draw_scale": scale, "mask_values": mask_values}
-    network, graph = network_dropping("connections in 2 blocks", **settings), random_graph(double=False)
-    sampled = torch.stack(list(draws(network, graph, 4, seeded(0), hard=False)))
-    again = torch.stack(list(draws(network, graph, 4, seeded(0), hard=False)))
+    # The scale is an argument: the setting of the same name is not used.
+    network = network_dropping("connections in 2 blocks", mask_values=mask_values, draw_scale=0.01)
+    graph = random_graph(double=False)
+    sampled = torch.stack(list(draws(network, graph, 4, seeded(0), scale=scale, hard=False)))
+    again = torch.stack(list(draws(network, graph, 4, seeded(0), scale=scale, hard=False)))
     assert torch.equal(sampled, again)
     generator = seeded(0)
     by_hand = torch.stack([network.encode(view, graph, generator, scale=scale) for view in ("o", "t", "o", "t")])
@@ -80,27 +81,25 @@ def test_draws_are_masked_encoders_that_follow_the_generator(scale: float, mask_
     assert not torch.equal(sampled[0], sampled[2])
 
 
-def test_reading_a_stream_of_draws_leaves_gradients_to_the_reader() -> None:
+def test_a_stream_of_draws_does_not_turn_off_gradients_in_the_loop_over_it() -> None:
     network, graph = network_dropping("connections"), random_graph(double=False)
     weight = torch.ones((), requires_grad=True)
-    for draw in draws(network, graph, 2, seeded(0), hard=False):
+    for draw in draws(network, graph, 2, seeded(0), scale=1.0, hard=False):
         assert not draw.requires_grad
         assert (weight * draw).sum().requires_grad
 
 
 @pytest.mark.parametrize("scale", [0.3, 0.8, 1.0])
-def test_draws_are_made_at_a_share_of_the_rates_of_training(scale: float) -> None:
-    # One layer on a graph without edges, normalised before masking: a node's draw is 3 if its self-connection is kept,
-    # and its bias 1 if not. Which are kept can be told from the noise alone: those where u > scale * pi.
-    network = Network(
-        1, make_settings(drop="connections at 0.6/0.9", widths=(1,), normalise="before", draw_scale=scale)
-    )
+def test_draws_are_made_at_a_fraction_of_the_rates_of_training(scale: float) -> None:
+    # One layer on a graph without edges, normalized before masking: a node's draw is 3 if its self-connection is kept,
+    # and the bias 1 if not. A self-connection is kept if its noise u is above scale * pi.
+    network = Network(1, make_settings(drop="connections at 0.6/0.9", widths=(1,), normalize="before"))
     with torch.no_grad():
         network.encoder.layers[0].weight.fill_(2.0)
         network.encoder.layers[0].bias.fill_(1.0)
     nodes = 2000
     graph = make_graph(np.zeros((nodes, nodes)), np.ones((nodes, 1)), double=False)
-    sampled = list(draws(network, graph, 2, seeded(0), hard=True))
+    sampled = list(draws(network, graph, 2, seeded(0), scale=scale, hard=True))
     generator = seeded(0)
     for rate, draw in zip((0.6, 0.9), sampled, strict=True):
         noise = torch.rand(nodes, 1, generator=generator)
@@ -108,17 +107,17 @@ def test_draws_are_made_at_a_share_of_the_rates_of_training(scale: float) -> Non
         assert float((draw == 3).double().mean()) == pytest.approx(1 - scale * rate, abs=0.04)
 
 
-def test_hard_draws_are_those_of_a_binary_mask() -> None:
-    # With one node, one connection and one layer a hard draw is all or the bias alone; a relaxed one lies between.
-    settings = {"drop": "connections at 0.5", "mask_values": "relaxed", "draw_scale": 1.0, "normalise": "before"}
+def test_hard_draws_use_masks_of_zeros_and_ones() -> None:
+    # With one node, one connection and one layer, a hard draw is 3 or the bias 1. Relaxed draws are in between.
+    settings = {"drop": "connections at 0.5", "mask_values": "relaxed", "normalize": "before"}
     network = Network(1, make_settings(widths=(1,), **settings))
     with torch.no_grad():
         network.encoder.layers[0].weight.fill_(2.0)
         network.encoder.layers[0].bias.fill_(1.0)
     graph = random_graph(1, 1, double=False)
     graph.features.fill_(1.0)
-    hard = {float(draw) for draw in draws(network, graph, 40, seeded(0), hard=True)}
-    relaxed = np.array([float(draw) for draw in draws(network, graph, 40, seeded(0), hard=False)])
+    hard = {float(draw) for draw in draws(network, graph, 40, seeded(0), scale=1.0, hard=True)}
+    relaxed = np.array([float(draw) for draw in draws(network, graph, 40, seeded(0), scale=1.0, hard=False)])
     assert hard == {1.0, 3.0}
     assert len(set(relaxed)) > 30
     assert ((relaxed >= 1) & (relaxed <= 3)).all()

@@ -1,20 +1,22 @@
-"""The alternation: what each step changes, resuming, seeds, and what stops a run."""
+"""Training: what each step changes, seeds, resuming, and the errors that stop a run."""
 
 import json
 import logging
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from bgcl import BGCL, BGCLError
-from bgcl import checkpoint as runs
+from bgcl import BGCL, BGCLError, checkpoint
+from bgcl.data.pyg import check_graph
 from bgcl.graph.clusters import Batches
 from bgcl.graph.prepared import prepare
 from bgcl.model.network import Network
-from bgcl.model.training import Training, TrainingError, embedding_spread
+from bgcl.model.training import Record, Training, TrainingError, embedding_spread
+from bgcl.settings import Settings
 
 SMALL = {"widths": (8, 4), "epochs": 4, "lr_rates": 0.05, "drop": ("connections in 2 blocks", "features")}
 
@@ -33,8 +35,8 @@ def fit(graph: Data, **settings) -> BGCL:
 
 def begin(graph: Data, **settings) -> Training:
     """A training before its first step."""
-    chosen = BGCL(**SMALL | settings).settings
-    return Training(Network(12, chosen), Batches(prepare(graph, normalise_rows=True)), chosen)
+    chosen = Settings(**SMALL | settings)
+    return Training(Network(12, chosen), Batches(prepare(check_graph(graph), row_norm="sum")), chosen)
 
 
 def parameters(model: BGCL) -> dict[str, torch.Tensor]:
@@ -69,20 +71,14 @@ def test_other_seed_other_model(graph):
     ids=str,
 )
 def test_resume_equals_an_uninterrupted_run(graph, tmp_path, change):
-    whole = fit(graph, epochs=6, **change)
+    uninterrupted = fit(graph, epochs=6, **change)
     BGCL(**SMALL | change | {"epochs": 3}).fit(graph, out=tmp_path, progress=False)
     resumed = BGCL(**SMALL | change | {"epochs": 6}).fit(graph, out=tmp_path, resume=True, progress=False)
-    assert_equal(whole, resumed)
-    without_time = [[{k: v for k, v in r.items() if k != "seconds"} for r in m.history_] for m in (whole, resumed)]
+    assert_equal(uninterrupted, resumed)
+    without_time = [[replace(record, seconds=0.0) for record in m.history_] for m in (uninterrupted, resumed)]
     assert without_time[0] == without_time[1]
-    assert [json.loads(line)["epoch"] for line in (tmp_path / runs.HISTORY).read_text().splitlines()] == [
-        1,
-        2,
-        3,
-        4,
-        5,
-        6,
-    ]
+    lines = (tmp_path / checkpoint.HISTORY).read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in lines] == [1, 2, 3, 4, 5, 6]
 
 
 class KilledError(Exception):
@@ -97,21 +93,22 @@ def test_a_run_that_is_killed_loses_no_finished_epoch(graph, tmp_path, epoch):
 
     with pytest.raises(KilledError):
         BGCL(**SMALL).fit(graph, out=tmp_path, progress=kill)
-    assert int(runs.read(tmp_path).training["epoch"]) == epoch
+    assert int(checkpoint.read(tmp_path).training["epoch"]) == epoch
     resumed = BGCL(**SMALL).fit(graph, out=tmp_path, resume=True, progress=False)
     assert_equal(fit(graph), resumed)
 
 
-def test_history_written_beyond_the_last_whole_epoch_is_cut_off_on_resuming(graph, tmp_path):
-    BGCL(**SMALL | {"epochs": 2}).fit(graph, out=tmp_path, progress=False)
-    with (tmp_path / runs.HISTORY).open("a") as history:
-        history.write('{"epoch": 3, "loss": 1.0}\n{"epoch": 4, "lo')
+def test_history_after_the_last_complete_epoch_is_cut_off_on_resuming(graph, tmp_path):
+    model = BGCL(**SMALL | {"epochs": 2}).fit(graph, out=tmp_path, progress=False)
+    unfinished = json.dumps(replace(model.history_[-1], epoch=3).to_dict())
+    with (tmp_path / checkpoint.HISTORY).open("a") as history:
+        history.write(unfinished + '\n{"epoch": 4, "lo')
     resumed = BGCL(**SMALL).fit(graph, out=tmp_path, resume=True, progress=False)
-    assert [record["epoch"] for record in resumed.history_] == [1, 2, 3, 4]
-    assert runs.read(tmp_path).history == resumed.history_
+    assert [record.epoch for record in resumed.history_] == [1, 2, 3, 4]
+    assert checkpoint.read(tmp_path).history == resumed.history_
 
 
-def test_the_encoder_step_leaves_the_rates_and_the_augmentation_step_the_weights(graph):
+def test_the_encoder_step_changes_only_the_weights_and_the_augmentation_step_only_the_rates(graph):
     training = begin(graph)
     prepared = training.batches.graph
     groups = {"w": training.theta_w, "a": training.theta_a}
@@ -133,32 +130,32 @@ def test_the_encoder_step_leaves_the_rates_and_the_augmentation_step_the_weights
 
 
 @pytest.mark.parametrize("mask_values", ["relaxed", "hard"])
-def test_the_augmentation_step_climbs_and_the_encoder_step_descends(graph, mask_values):
-    """With no KL and no ceiling, rates rise to make the views differ, whatever the encoder does about it."""
+def test_the_augmentation_step_raises_the_loss_and_the_encoder_step_lowers_it(graph, mask_values):
+    """With no KL and no ceiling, the rates rise to make the views differ, whatever the encoder does."""
     wide = {"widths": (32, 16), "activation": "prelu", "drop": ("connections in 2 blocks",), "mask_values": mask_values}
-    model = fit(graph, epochs=60, kl_weight=0.0, keep=0.0, lr_rates=0.02, lr_weights=0.001, **wide)
-    first, last = (model.history_[i]["rates"]["o"][0]["mean"][0][0] for i in (0, -1))
+    model = fit(graph, epochs=60, kl_weight=0.0, shared_information=0.0, lr_rates=0.02, lr_weights=0.001, **wide)
+    first, last = (model.history_[i].rates["o"][0].mean[0][0] for i in (0, -1))
     assert last > first + 0.05
     fixed = fit(graph, epochs=60, lr_weights=0.01, **wide | {"drop": ("connections at 0.2",)})
-    losses = [record["loss"] for record in fixed.history_]
+    losses = [record.loss for record in fixed.history_]
     assert sum(losses[-10:]) < sum(losses[:10])
 
 
-def test_a_strong_adversary_stops_at_the_ceiling_and_without_one_leaves_nothing_to_share(graph):
-    """`log(2N - 1)` is the loss of views that share nothing: free rates drive it there, others as far as they may."""
+def test_a_strong_augmentation_stops_at_the_ceiling_and_without_one_the_views_share_nothing(graph):
+    """The loss of views that share nothing is `log(2N - 1)`. Without a ceiling the rates drive the loss to it."""
     strong = {"widths": (32, 16), "activation": "prelu", "drop": ("connections in 2 blocks",), "tau": 0.4}
     strong |= {"epochs": 80, "kl_weight": 0.0, "lr_rates": 0.05, "lr_weights": 0.005}
     nothing, late = math.log(2 * 30 - 1), {}
-    for keep in (0.0, 0.2, 0.4):
-        losses = [record["loss"] for record in fit(graph, keep=keep, **strong).history_]
-        late[keep] = sum(losses[-40:]) / 40
+    for share in (0.0, 0.2, 0.4):
+        losses = [record.loss for record in fit(graph, shared_information=share, **strong).history_]
+        late[share] = sum(losses[-40:]) / 40
     assert late[0.0] == pytest.approx(nothing, abs=0.05)
-    for keep in (0.2, 0.4):
-        assert late[keep] == pytest.approx(nothing - keep / 0.4, abs=0.25)
+    for share in (0.2, 0.4):
+        assert late[share] == pytest.approx(nothing - share / 0.4, abs=0.25)
 
 
 @pytest.mark.parametrize("mask_values", ["relaxed", "hard"])
-def test_the_masks_of_both_steps_have_the_values_that_the_setting_says(graph, mask_values):
+def test_the_masks_of_both_steps_have_the_values_that_the_setting_names(graph, mask_values):
     training = begin(graph, drop=("connections in 2 blocks", "features"), mask_values=mask_values)
     seen = []
 
@@ -178,10 +175,10 @@ def test_the_masks_of_both_steps_have_the_values_that_the_setting_says(graph, ma
 
 
 @pytest.mark.parametrize("setting", ["rate_nodes", "loss_nodes"])
-def test_a_step_that_may_look_at_all_nodes_looks_at_all_of_them(graph, setting):
-    """Bit for bit, down to the random numbers that are left: nodes are chosen only where there are more."""
+def test_a_step_uses_all_nodes_if_the_setting_allows_as_many(graph, setting):
+    """Bit for bit, including the state of the generator: no nodes are chosen at random. None allows all nodes."""
     states = []
-    for most in (30, 31, 10_000):
+    for most in (30, 31, 10_000, None):
         training = begin(graph, **{setting: most})
         objectives = [training.step().objective for _ in range(2)]
         states.append((objectives, [p.detach() for p in training.theta_a + training.theta_w], training.state()))
@@ -192,22 +189,22 @@ def test_a_step_that_may_look_at_all_nodes_looks_at_all_of_them(graph, setting):
 
 
 @pytest.mark.parametrize("setting", ["rate_nodes", "loss_nodes"])
-def test_a_step_that_may_look_at_few_nodes_sees_the_loss_of_some_of_them(graph, setting):
-    """Among themselves, after the whole graph is encoded: which of them, all subsets tell."""
+def test_a_step_that_may_use_few_nodes_has_the_loss_of_a_random_subset(graph, setting):
+    """The whole graph is encoded. A comparison with the losses of all subsets shows which nodes were chosen."""
     tiny = graph.subgraph(torch.arange(8))
-    lively = {"activation": "prelu", "mask_values": "relaxed"}  # no two nodes have the same embedding
-    training = begin(tiny, **{setting: 5}, keep=0.0, kl_weight=0.5, **lively)
-    network, whole, chosen = training.network, training.batches.graph, set()
+    distinct = {"activation": "prelu", "mask_values": "relaxed"}  # no two nodes have the same embedding
+    training = begin(tiny, **{setting: 5}, shared_information=0.0, kl_weight=0.5, **distinct)
+    network, prepared, chosen = training.network, training.batches.graph, set()
     for _ in range(6):
         state = training.generator.get_state()
         with torch.no_grad():
-            o, t = network.views(whole, torch.Generator().set_state(state))
+            o, t = network.views(prepared, torch.Generator().set_state(state))
             subsets = {s: float(network.loss(o[list(s)], t[list(s)])) for s in combinations(range(8), 5)}
             kl = float(network.augmentation.kl())
         if setting == "rate_nodes":
-            seen = training._augmentation_step(whole, training.rates) + 0.5 * kl
+            seen = training._augmentation_step(prepared, training.rates) + 0.5 * kl
         else:
-            seen, _ = training._encoder_step(whole)
+            seen, _ = training._encoder_step(prepared)
         matches = [s for s, loss in subsets.items() if loss == pytest.approx(seen, abs=1e-5)]
         assert len(matches) == 1
         chosen.add(matches[0])
@@ -216,25 +213,25 @@ def test_a_step_that_may_look_at_few_nodes_sees_the_loss_of_some_of_them(graph, 
 
 def test_fixed_rates_make_no_augmentation_step(graph):
     model = fit(graph, drop=("edges at 0.2/0.4", "features at 0.3"))
-    assert all(record["objective"] is None for record in model.history_)
-    assert model.drop_rates_["o"][0]["mean"] == [[pytest.approx(0.2)]]
-    assert model.drop_rates_["t"][0]["mean"] == [[pytest.approx(0.4)]]
+    assert all(record.objective is None for record in model.history_)
+    assert model.drop_rates_["o"][0].mean == ((pytest.approx(0.2),),)
+    assert model.drop_rates_["t"][0].mean == ((pytest.approx(0.4),),)
 
 
 def test_a_large_kl_weight_holds_the_posterior_at_the_prior(graph):
     model = fit(graph, epochs=200, kl_weight=1000.0, prior=(2.0, 1.0), rate_start=(1.0, 1.5), lr_rates=0.05)
     rate = model.drop_rates_["o"][0]
-    assert rate["a"][0][0] == pytest.approx(2.0, abs=0.1)  # Kumaraswamy(2, 1) is Beta(2, 1)
-    assert rate["b"][0][0] == pytest.approx(1.0, abs=0.1)
+    assert rate.a[0][0] == pytest.approx(2.0, abs=0.1)  # Kumaraswamy(2, 1) is Beta(2, 1)
+    assert rate.b[0][0] == pytest.approx(1.0, abs=0.1)
 
 
 def test_training_stops_when_the_loss_is_not_finite(graph, tmp_path):
     graph.x = torch.full((30, 200), 3e38)
     with pytest.raises(TrainingError, match=r"The loss is (nan|inf).* in epoch 1.*'lr_weights'.*'tau'"):
-        BGCL(**SMALL | {"normalise_rows": False}).fit(graph, out=tmp_path, progress=False)
+        BGCL(**SMALL | {"row_norm": "none"}).fit(graph, out=tmp_path, progress=False)
 
 
-def test_a_collapse_is_warned_of_once(graph, caplog):
+def test_a_collapse_gives_one_warning(graph, caplog):
     graph.x = torch.ones(30, 12)
     graph.edge_index = torch.combinations(torch.arange(30)).t()
     with caplog.at_level(logging.WARNING, "bgcl"):
@@ -251,7 +248,7 @@ def test_spread_is_zero_when_all_nodes_point_the_same_way_and_one_when_they_canc
 @pytest.mark.parametrize("clusters", [1, 4, 20])
 def test_cluster_batches_train_on_every_part(graph, clusters):
     model = fit(graph, batches=3, clusters_per_batch=clusters)
-    assert all(record["loss"] > 0 for record in model.history_)
+    assert all(record.loss > 0 for record in model.history_)
     assert_equal(model, fit(graph, batches=3, clusters_per_batch=clusters))
 
 
@@ -262,7 +259,7 @@ def test_cluster_batches_train_on_every_part(graph, clusters):
         ({"epochs": 1}, "is at epoch 2 already"),
     ],
 )
-def test_resuming_with_what_does_not_fit_is_refused(graph, tmp_path, change, message):
+def test_resuming_with_other_settings_is_refused(graph, tmp_path, change, message):
     BGCL(**SMALL | {"epochs": 2}).fit(graph, out=tmp_path, progress=False)
     with pytest.raises(BGCLError, match=message):
         BGCL(**SMALL | change).fit(graph, out=tmp_path, resume=True, progress=False)
@@ -273,3 +270,10 @@ def test_resuming_on_another_graph_is_refused(graph, tmp_path):
     graph.x = graph.x.flip(0)
     with pytest.raises(BGCLError, match="trained on another graph"):
         BGCL(**SMALL).fit(graph, out=tmp_path, resume=True, progress=False)
+
+
+@pytest.mark.parametrize("change", [{}, {"drop": ("edges at 0.2",)}], ids=["learned", "fixed"])
+def test_a_record_is_the_same_after_json(graph, change):
+    for record in fit(graph, **change).history_:
+        assert Record.from_dict(json.loads(json.dumps(record.to_dict()))) == record
+        assert list(record.to_dict()) == ["epoch", "loss", "objective", "kl", "spread", "seconds", "rates"]

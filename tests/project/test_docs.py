@@ -1,5 +1,6 @@
 """The documentation: its Python runs, its commands exist, and the site builds where mkdocs is installed."""
 
+import importlib
 import re
 import shlex
 import subprocess
@@ -11,11 +12,12 @@ import pytest
 import typer
 
 import bgcl
+import site_pages
 from bgcl.cli import app
 from bgcl.model.training import Training
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 
 
@@ -55,15 +57,45 @@ def test_a_command_of_a_page_exists_with_its_options(line):
     assert {word for word in words if word.startswith("-")} <= known
 
 
-def test_every_page_is_in_the_site_s_menu():
+def test_every_page_is_in_the_menu_of_the_site():
     menu = (ROOT / "mkdocs.yml").read_text("utf-8")
-    for page in (ROOT / "docs").glob("*.md"):
-        assert page.name in menu, page.name
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
+    for page in [*pages, *site_pages.pages()]:
+        assert page in menu, page
 
 
-def test_the_api_page_has_every_public_name():
-    listed = set(re.findall(r"^::: \S+\.(\w+)$", (ROOT / "docs" / "api.md").read_text("utf-8"), re.M))
-    assert listed == set(bgcl.__all__) - {"__version__"}
+def test_the_api_pages_have_every_public_name():
+    """The public names are those in the stubs of the package and of its rooms."""
+    listed = set()
+    for page in (ROOT / "docs" / "api").glob("*.md"):
+        listed |= set(re.findall(r"^::: \S+\.(\w+)$", page.read_text("utf-8"), re.M))
+    public = set()
+    for stub in (ROOT / "src" / "bgcl").rglob("__init__.pyi"):
+        package = ".".join(stub.parent.relative_to(ROOT / "src").parts)
+        public |= set(importlib.import_module(package).__all__)
+    assert public - {"__version__", "DATASETS"} <= listed
+
+
+def test_the_page_of_settings_has_every_setting_with_its_default_and_range():
+    page = site_pages.settings_page()
+    for name, field in bgcl.Settings.model_fields.items():
+        assert f"| `{name}` | `{field.default!r}` | " in page
+        assert field.description in page
+
+
+def test_every_command_has_a_page_with_all_of_its_options():
+    pages = site_pages.command_pages()
+    for name, command in typer.main.get_command(app).commands.items():
+        for inner in getattr(command, "commands", {name: command}).values():
+            for option in inner.params:
+                assert (
+                    f"`{option.opts[-1] if option.opts[-1].startswith('-') else option.metavar}`"
+                    in pages[f"commands/{name}.md"]
+                )
+
+
+def test_every_example_is_in_the_gallery():
+    assert {f"gallery/{path.stem}.md" for path in (ROOT / "examples").glob("*.py")} <= set(site_pages.pages())
 
 
 def test_the_site_builds_without_a_warning_and_asks_for_nothing_from_outside(tmp_path):
@@ -73,7 +105,7 @@ def test_the_site_builds_without_a_warning_and_asks_for_nothing_from_outside(tmp
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for page in (tmp_path / "site").glob("*.html"):
+    for page in (tmp_path / "site").rglob("*.html"):
         text = page.read_text("utf-8")
         assert not re.findall(r'<(?:script|img|iframe)[^>]*src="https?://[^"]*"', text), page.name
         assert not re.findall(r'<link[^>]*rel="(?:stylesheet|preconnect|preload)"[^>]*href="https?://[^"]*"', text)

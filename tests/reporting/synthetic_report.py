@@ -1,9 +1,11 @@
-"""What a report shows, made up: groups of nodes, draws that differ, probabilities that are mostly right."""
+"""Synthetic contents of a report: groups of nodes, draws that vary, predictions that are mostly correct."""
 
 import numpy as np
 
+from bgcl.augmentation import RatePosterior
 from bgcl.downstream.evaluation import SplitResult
 from bgcl.measures.uncertainty import uncertainty
+from bgcl.model import Record
 from bgcl.reporting.report.contents import LIKELIEST, MEANINGS, Contents
 from bgcl.reporting.report.node_map import NodeMap
 
@@ -11,17 +13,17 @@ NAMES = ["Neural nets", "Theory", "Genetic algorithms", "Probabilistic methods",
 
 
 def make_contents(
-    nodes: int = 400, classes: int = 4, *, unlabelled: float = 0.1, labels: bool = True, ids: bool = True,
+    nodes: int = 400, classes: int = 4, *, unlabeled: float = 0.1, labels: bool = True, ids: bool = True,
     epochs: int = 60, draws: int = 12, seed: int = 0,
 ) -> Contents:  # fmt: skip
-    """A report without a model behind it."""
+    """Contents of a report that come from no model."""
     random = np.random.default_rng(seed)
     group = random.integers(classes, size=nodes)
     turn = 2 * np.pi * np.arange(classes) / classes
     position = 3 * np.stack([np.cos(turn), np.sin(turn)], 1)[group] + random.normal(scale=0.9, size=(nodes, 2))
     width = random.gamma(1.5, 0.4, size=nodes)
     cloud = position + width[None, :, None] * random.normal(size=(draws, nodes, 2))
-    label = np.where(random.random(nodes) < unlabelled, -1, group) if labels else np.full(nodes, -1)
+    label = np.where(random.random(nodes) < unlabeled, -1, group) if labels else np.full(nodes, -1)
     measures = {"astd": width, "disagreement": (width / width.max()) ** 2}
     likeliest = probability = bins = None
     scores: dict[str, float] = {}
@@ -55,18 +57,20 @@ def _predictions(random, group, width, label, classes, measures):
     return order, np.take_along_axis(found.probability, order, 1), result.scores(), result.reliability()
 
 
-def make_history(epochs: int) -> list[dict]:
-    """Records as a training has them: a learned rate in both views, and a fixed one."""
-    history = []
-    for epoch in range(1, epochs + 1):
-        grown = epoch / epochs
-        rates = {
-            view: [
-                {"mask": "connections in 8 blocks", "mean": [[0.5]], "deviation": [[0.2]], "a": [[1 + 2 * grown]],
-                 "b": [[1 + (2 if view == "o" else 4) * grown]]},
-                {"mask": "features at 0.3/0.4", "mean": [[0.3 if view == "o" else 0.4]], "deviation": [[0.0]]},
-            ]
-            for view in ("o", "t")
-        }  # fmt: skip
-        history.append({"epoch": epoch, "loss": 7 + np.exp(-5 * grown), "kl": 0.3 * grown, "rates": rates})
-    return history
+def make_history(epochs: int) -> list[Record]:
+    """Records of a training with two masks: one with a learned rate, one with a fixed rate."""
+    return [_record(epoch, epoch / epochs) for epoch in range(1, epochs + 1)]
+
+
+def _record(epoch: int, share: float) -> Record:
+    rates = {
+        view: [
+            RatePosterior(
+                "connections in 8 blocks", mean=((0.5,),), std=((0.2,),), a=((1 + 2 * share,),), b=((1 + b * share,),)
+            ),
+            RatePosterior("features at 0.3/0.4", mean=((fixed,),), std=((0.0,),)),
+        ]
+        for view, b, fixed in (("o", 2, 0.3), ("t", 4, 0.4))
+    }
+    loss = 7 + float(np.exp(-5 * share))
+    return Record(epoch, loss, objective=None, kl=0.3 * share, spread=0.2, seconds=0.01, rates=rates)

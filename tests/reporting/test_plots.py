@@ -1,25 +1,26 @@
-"""Each picture has its axes, its labels and the numbers of what it shows, and is written without a warning."""
+"""Each plot has its axes, labels and numbers, and is written without a warning."""
 
 import warnings
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from synthetic_report import make_history
 
-from bgcl import uncertainty
+import bgcl
+from bgcl import BGCLError, uncertainty
 from bgcl.downstream.evaluation import SplitResult
 from bgcl.measures.metrics import risk_coverage
 from bgcl.measures.uncertainty import MEASURES
-from bgcl.reporting.evaluation_plots import (
-    astd_figure,
-    by_class_figure,
-    pavpu_figure,
-    reliability_figure,
-    risk_coverage_figure,
-    save_evaluation,
+from bgcl.reporting import (
+    plot_drop_rates,
+    plot_pavpu,
+    plot_reliability,
+    plot_risk_coverage,
+    plot_training,
+    plot_uncertainty,
 )
-from bgcl.reporting.training_plots import save
-from bgcl.reproduce.noise_experiment import NoiseExperiment
+from bgcl.reporting.plots import draw_boxes, save, save_evaluation
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -42,7 +43,7 @@ def make_result(seed: int, nodes: int = 50, right: bool | None = None) -> SplitR
 
 
 RESULTS = [make_result(seed) for seed in range(3)]
-# What may come: one split, splits without errors, with nothing but errors.
+# One split, no errors, only errors.
 CASES = {
     "three splits": RESULTS,
     "one split": RESULTS[:1],
@@ -58,16 +59,14 @@ def written(figure: Figure, folder) -> None:
 
 
 @pytest.mark.parametrize("results", CASES.values(), ids=CASES)
-@pytest.mark.parametrize(
-    "draw", [lambda r: pavpu_figure({"BGCL": r}), reliability_figure, risk_coverage_figure, by_class_figure]
-)
-def test_every_picture_is_written_whatever_the_results(draw, results, tmp_path):
+@pytest.mark.parametrize("draw", [plot_pavpu, plot_reliability, plot_risk_coverage, plot_uncertainty])
+def test_every_plot_is_written_for_any_results(draw, results, tmp_path):
     written(draw(results), tmp_path)
 
 
 def test_pavpu_shows_the_mean_over_the_splits_of_each_method():
     other = [make_result(seed) for seed in (8, 9)]
-    figure = pavpu_figure({"BGCL": RESULTS, "GRACE": other}, "margin")
+    figure = plot_pavpu({"BGCL": RESULTS, "GRACE": other}, "margin")
     assert [axis.get_title(loc="left") for axis in figure.axes] == [
         "PAvPU",
         "p(accurate | certain)",
@@ -83,15 +82,18 @@ def test_pavpu_shows_the_mean_over_the_splits_of_each_method():
 
 
 def test_one_method_needs_no_legend():
-    assert pavpu_figure({"BGCL": RESULTS}).axes[0].get_legend() is None
+    assert plot_pavpu({"BGCL": RESULTS}).axes[0].get_legend() is None
 
 
 def test_reliability_shows_all_splits_together():
-    figure = reliability_figure(RESULTS)
+    figure = plot_reliability(RESULTS)
     top, bottom = figure.axes
     ece = np.mean([result.reliability().ece for result in RESULTS])
     assert top.get_title(loc="left") == f"Reliability, ECE {ece:.3f}"
-    assert (top.get_ylabel(), bottom.get_xlabel()) == ("share that is right", "probability of the predicted class")
+    assert (top.get_ylabel(), bottom.get_xlabel()) == (
+        "share of correct predictions",
+        "probability of the predicted class",
+    )
     confidence = np.concatenate([result.uncertainty.probability.max(1) for result in RESULTS])
     correct = np.concatenate([result.correct for result in RESULTS])
     expected = [
@@ -105,7 +107,7 @@ def test_reliability_shows_all_splits_together():
 
 
 def test_risk_coverage_has_a_line_for_each_measure():
-    (axis,) = risk_coverage_figure(RESULTS).axes
+    (axis,) = plot_risk_coverage(RESULTS).axes
     assert axis.get_xlabel() == "coverage, most certain first"
     assert axis.get_ylabel() == "risk"
     for name, line in zip(MEASURES, axis.get_lines(), strict=True):
@@ -116,35 +118,72 @@ def test_risk_coverage_has_a_line_for_each_measure():
 
 
 def test_uncertainty_by_class_has_two_boxes_for_each_class():
-    (axis,) = by_class_figure(RESULTS, "margin").axes
+    (axis,) = plot_uncertainty(RESULTS, "margin").axes
     assert axis.get_ylabel() == "margin"
     assert [tick.get_text() for tick in axis.get_xticklabels()] == ["0", "1", "2"]
     assert len(axis.patches) == 6
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["predicted right", "predicted wrong"]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["correct prediction", "wrong prediction"]
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_astd_has_a_panel_for_each_experiment_and_a_box_for_each_hop(count, tmp_path):
-    random = np.random.default_rng(0)
-    hops = np.array([0, 0, 1, 1, 1, 2, 2, -1])  # nothing at three hops and more
-    made = {
-        f"graph {i}": NoiseExperiment(np.array([0, 1]), hops, random.random(8), random.random(8)) for i in range(count)
-    }
-    figure = astd_figure(made, hops=4)
-    assert [axis.get_title(loc="left") for axis in figure.axes] == list(made)
-    for axis, experiment in zip(figure.axes, made.values(), strict=True):
-        assert axis.get_xlabel() == "hops from the nearest noisy node"
-        assert axis.get_ylabel() == "increase of ASTD"
-        assert [tick.get_text() for tick in axis.get_xticklabels()] == ["0", "1", "2", "3", "4"]
-        median = np.median((experiment.noisy_astd - experiment.clean_astd)[hops == 1])
-        across = [line for line in axis.get_lines() if line.get_xdata()[0] < 2 < line.get_xdata()[-1]]
-        assert any(line.get_ydata() == pytest.approx([median, median]) for line in across)
-    written(figure, tmp_path)
+def test_boxes_show_the_median_and_groups_may_be_empty():
+    groups = [np.array([1.0, 2.0, 9.0]), np.array([]), np.array([4.0])]
+    axis = Figure().subplots()
+    assert len(draw_boxes(axis, groups)) == 3
+    level = [line.get_ydata() for line in axis.get_lines() if np.ptp(line.get_xdata()) > 0]  # medians and caps
+    assert any(values == pytest.approx([2, 2]) for values in level)
+    assert any(values == pytest.approx([4, 4]) for values in level)
 
 
-def test_save_evaluation_writes_every_picture(tmp_path):
-    paths = save_evaluation(RESULTS, tmp_path / "pictures")
+def test_training_shows_the_loss_and_the_rate_of_each_mask():
+    history = make_history(20)
+    loss, learned, fixed = plot_training(history).axes
+    np.testing.assert_array_equal(loss.get_lines()[0].get_xydata(), [[r.epoch, r.loss] for r in history])
+    assert learned.get_title(loc="left") == "Drop rate: connections in 8 blocks"
+    assert fixed.get_title(loc="left") == "Drop rate: features at 0.3/0.4"
+    for axis, rates in ((learned, (0.5, 0.5)), (fixed, (0.3, 0.4))):
+        assert [text.get_text() for text in axis.get_legend().get_texts()] == ["view o", "view t"]
+        for line, rate in zip(axis.get_lines(), rates, strict=True):
+            np.testing.assert_allclose(line.get_ydata(), np.full(20, rate))
+
+
+def test_drop_rates_show_the_first_and_the_last_density_of_learned_rates():
+    history = make_history(20)
+    (axis,) = plot_drop_rates(history).axes
+    assert axis.get_title(loc="left") == "Posterior: connections in 8 blocks"
+    lines = axis.get_lines()
+    ends = [history[i].rates[view][0] for view in ("o", "t") for i in (0, -1)]
+    for line, rate in zip(lines, ends, strict=True):
+        pi, (a,), (b,) = line.get_xdata(), rate.a[0], rate.b[0]
+        np.testing.assert_allclose(line.get_ydata(), a * b * pi ** (a - 1) * (1 - pi**a) ** (b - 1))
+
+
+def test_drop_rates_that_are_all_fixed_are_named():
+    model = bgcl.BGCL(widths=(8,), epochs=1, drop=["features at 0.3"]).fit(bgcl.example_graph(), progress=False)
+    (axis,) = model.plot_drop_rates().axes
+    assert axis.get_title(loc="left") == "All drop rates are fixed"
+
+
+def test_plots_are_figures_that_a_notebook_shows():
+    figures = [
+        plot_training(make_history(3)),
+        plot_drop_rates(make_history(3)),
+        plot_pavpu({"a": RESULTS, "b": RESULTS}),
+    ]
+    figures += [plot(RESULTS) for plot in (plot_reliability, plot_risk_coverage, plot_uncertainty)]
+    assert all(isinstance(figure, Figure) for figure in figures)
+    assert figures[0]._repr_png_().startswith(PNG)
+
+
+def test_plots_of_nothing_or_of_an_unknown_measure_are_refused():
+    with pytest.raises(BGCLError, match=r"Unknown measure 'entropy'"):
+        plot_uncertainty(RESULTS, "entropy")
+    with pytest.raises(BGCLError, match=r"nothing to plot"):
+        plot_pavpu([])
+
+
+def test_save_evaluation_writes_every_plot(tmp_path):
+    paths = save_evaluation(RESULTS, tmp_path / "plots")
     names = ["pavpu.png", "reliability.png", "risk_coverage.png", "uncertainty_by_class.png"]
     assert [path.name for path in paths] == names
-    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == sorted(names)
+    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == sorted(names)
     assert all(path.read_bytes().startswith(PNG) for path in paths)

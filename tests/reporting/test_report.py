@@ -1,4 +1,4 @@
-"""What a report shows, against the library's own numbers and against other ways to them."""
+"""What a report shows, compared with the numbers of the library and with plain loops."""
 
 import base64
 import json
@@ -14,21 +14,21 @@ from synthetic_report import make_contents, make_history
 from torch_geometric.data import Data
 
 import bgcl
-from bgcl import BGCL, BGCLError, predict_nodes
+from bgcl import BGCL, BGCLError, predict
 from bgcl.measures.metrics import error_auroc, reliability
 from bgcl.measures.uncertainty import MEASURES
-from bgcl.reporting.report import node_map
 from bgcl.reporting.report.contents import gather
-from bgcl.reporting.report.curves import kumaraswamy_density, kumaraswamy_quantile, rate_curves, thin
-from bgcl.reporting.report.node_map import make_map, nearest_nodes, place_draws
-from bgcl.reporting.report.page import FULL, payload, quantise, render, report
+from bgcl.reporting.report.curves import QUANTILES, RATES, rate_curves, thin
+from bgcl.reporting.report.draw_summary import DrawSummary
+from bgcl.reporting.report.node_map import CLOUD
+from bgcl.reporting.report.page import FULL, payload, quantize, render, report
 
 NODES = 48
 
 
-def make_graph(unlabelled: int = 6, classes: int = 3) -> Data:
+def make_graph(unlabeled: int = 6, classes: int = 3) -> Data:
     y = torch.arange(NODES) % classes
-    y[:unlabelled] = -1
+    y[:unlabeled] = -1
     generator = torch.Generator().manual_seed(0)
     edges = torch.randint(NODES, (2, 120), generator=generator)
     return Data(x=torch.rand(NODES, 5, generator=generator), edge_index=edges, y=y, name="/some/where/papers.npz")
@@ -49,7 +49,7 @@ def unpack(text: str, kind: str) -> np.ndarray:
 
 
 def payload_of(page: str) -> dict:
-    """What the page's script would read, found by a parser of HTML."""
+    """The data that the script of a page would read, found by an HTML parser."""
 
     class Finder(HTMLParser):
         inside, found = False, ""
@@ -68,8 +68,8 @@ def payload_of(page: str) -> dict:
     return json.loads(finder.found)
 
 
-def test_predictions_and_measures_are_those_of_predict_nodes(contents, model):
-    found = predict_nodes(model, make_graph(), samples=16)
+def test_predictions_and_measures_are_those_of_predict(contents, model):
+    found = predict(model, make_graph(), samples=16)
     np.testing.assert_array_equal(contents.likeliest[:, 0], found.uncertainty.probability.argmax(1))
     np.testing.assert_array_equal(contents.probability[:, 0], found.uncertainty.probability.max(1))
     assert (np.diff(contents.probability, axis=1) <= 0).all()
@@ -79,11 +79,36 @@ def test_predictions_and_measures_are_those_of_predict_nodes(contents, model):
     np.testing.assert_array_equal(contents.label, make_graph().y)
 
 
-def test_disagreement_is_that_of_the_model_though_the_draws_are_made_once(contents, model):
+def test_disagreement_is_that_of_the_model(contents, model):
     np.testing.assert_allclose(contents.measures["disagreement"], model.disagreement(make_graph(), 16), atol=1e-9)
 
 
-def test_scores_and_reliability_are_over_the_labelled_nodes(contents):
+def test_a_report_makes_each_draw_once(model, monkeypatch):
+    made = []
+    draws = BGCL.draws
+    monkeypatch.setattr(BGCL, "draws", lambda *args, **options: (made.append(d) or d for d in draws(*args, **options)))
+    gather(model, make_graph(), samples=16, tsne=False)
+    assert len(made) == 16
+
+
+def test_a_summary_of_draws_passes_them_on_unchanged(model):
+    data = make_graph()
+    summary = DrawSummary(model, NODES, 16)
+    draws = torch.stack(list(summary.watch(model.draws(data, 16))))
+    torch.testing.assert_close(draws, model.sample(data, 16), rtol=0, atol=0)
+    torch.testing.assert_close(summary.moments().mean, draws.mean(0))
+    torch.testing.assert_close(summary.moments().std, draws.std(0))
+    np.testing.assert_array_equal(summary.first_draws(), draws[:CLOUD])
+
+
+def test_a_graph_that_is_too_large_has_no_disagreement(model, monkeypatch):
+    monkeypatch.setattr("bgcl.reporting.report.draw_summary.DISAGREEMENT_WORK", 1.9 * NODES**2)  # less than two pairs
+    found = gather(model, make_graph(), samples=16, tsne=False)
+    assert "disagreement" not in found.measures
+    assert "too large" in found.notes[0]
+
+
+def test_scores_and_reliability_are_over_the_labeled_nodes(contents):
     known = contents.label >= 0
     right = (contents.likeliest[:, 0] == contents.label)[known]
     assert contents.scores["accuracy"] == pytest.approx(right.mean())
@@ -95,7 +120,7 @@ def test_scores_and_reliability_are_over_the_labelled_nodes(contents):
     np.testing.assert_allclose(contents.reliability.accuracy, expected.accuracy)
 
 
-def test_the_page_carries_measures_to_the_last_bit(contents):
+def test_the_page_has_the_measures_to_the_last_bit(contents):
     found = payload_of(render(contents))
     for measure in found["measures"]:
         np.testing.assert_array_equal(unpack(measure["values"], "<f8"), contents.measures[measure["name"]])
@@ -104,14 +129,14 @@ def test_the_page_carries_measures_to_the_last_bit(contents):
     np.testing.assert_allclose(probability, contents.probability, atol=0.5 / FULL + 1e-12)
 
 
-def test_places_keep_their_shape_within_a_step_of_sixteen_bits(contents):
-    place, cloud = quantise(contents.map)
+def test_quantized_positions_are_moved_but_not_stretched(contents):
+    quantized, cloud = quantize(contents.map)
     position = contents.map.position
     size = np.ptp(position, axis=0).max()
-    away = place / FULL * size - position
-    np.testing.assert_allclose(away - away.mean(0), 0, atol=size / FULL)  # moved as a whole, not stretched
-    assert place.min() >= 0
-    assert place.max() <= FULL
+    shift = quantized / FULL * size - position
+    np.testing.assert_allclose(shift - shift.mean(0), 0, atol=size / FULL)
+    assert quantized.min() >= 0
+    assert quantized.max() <= FULL
     assert cloud.shape == (NODES, len(contents.map.cloud), 2)
 
 
@@ -137,9 +162,9 @@ def test_a_page_without_labels_has_the_measures_that_need_none():
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        ([0, 0, 1, 1, 1], "Class 0 has 2 labelled nodes"),
+        ([0, 0, 1, 1, 1], "Class 0 has 2 labeled nodes"),
         ([4, 4, 4, 4], "one class"),
-        ([], "No node is labelled"),
+        ([], "No node is labeled"),
     ],
 )
 def test_too_few_labels_are_shown_but_not_learned_from(model, y, words):
@@ -152,16 +177,16 @@ def test_too_few_labels_are_shown_but_not_learned_from(model, y, words):
     assert (found.label >= 0).sum() == len(y)
 
 
-def test_ids_and_classes_of_the_graph_come_back(model):
+def test_the_page_has_the_ids_and_class_names_of_the_graph(model):
     data = make_graph()
     data.ids, data.classes = [f"n{i}" for i in range(NODES)], ["red", "green", "blue"]
     found = gather(model, data, samples=12, tsne=False)
     assert found.ids[7] == "n7"
     assert found.classes == ["red", "green", "blue"]
-    assert found.title == "papers"  # a page is passed on: it does not tell where on a machine the graph was
+    assert found.title == "papers"  # a page is shared, so it does not show the folder of the graph
 
 
-def test_no_text_of_the_user_can_become_markup():
+def test_text_of_the_user_never_becomes_markup():
     evil = "</script><script>alert(1)</script><!--&'\"\u2028"
     contents = replace(make_contents(30, 3), ids=[evil] * 30, classes=[evil] * 3, title=evil, facts={evil: evil})
     page = render(contents)
@@ -171,27 +196,30 @@ def test_no_text_of_the_user_can_become_markup():
     assert "default-src 'none'" in page
 
 
-def test_the_page_names_nothing_outside_itself(contents):
-    page = re.sub(r'(?s)id="payload">.*?</script>', "", render(contents))  # base64 may look like anything
-    page = page.replace("http://www.w3.org/2000/svg", "")  # a name that is never fetched
+def test_the_page_refers_to_nothing_outside_itself(contents):
+    page = re.sub(r'(?s)id="payload">.*?</script>', "", render(contents))  # base64 can contain anything
+    page = page.replace("http://www.w3.org/2000/svg", "")  # a name that is never loaded
     assert not re.search(r"https?:|//[a-z]|@import|url\(", page)
 
 
-def test_quantiles_and_density_of_the_posterior_against_quadrature():
-    random = np.random.default_rng(0)
-    for a, b in random.uniform(0.4, 6, size=(20, 2)):
-        for q in (0.05, 0.5, 0.95):
-            pi = float(kumaraswamy_quantile(np.array(a), np.array(b), q))
-            # With x = t^(1/a) the density of t = pi^a is b (1 - t)^(b-1): its integral to pi^a must be q.
-            t, weight = np.polynomial.legendre.leggauss(200)
-            t = (t + 1) / 2 * pi**a
-            assert (weight / 2 * pi**a * b * (1 - t) ** (b - 1)).sum() == pytest.approx(q, abs=1e-4)
-            step = 1e-6
-            below, above = (1 - (1 - (pi + s) ** a) ** b for s in (-step, step))
-            assert kumaraswamy_density(a, b, np.array(pi)) == pytest.approx((above - below) / (2 * step), rel=1e-3)
+def test_curves_have_the_quantiles_and_densities_of_the_posterior():
+    history = make_history(5)
+    for view, curve in rate_curves(history)[0]["views"].items():
+        for epoch, record in enumerate(history):
+            (a,), (b,) = record.rates[view][0].a[0], record.rates[view][0].b[0]
+            for q, values in zip(QUANTILES, curve["quantiles"], strict=True):
+                # With t = pi^a the density of t is b (1 - t)^(b-1): its integral up to pi^a must be q.
+                pi = values[epoch]
+                t, weight = np.polynomial.legendre.leggauss(200)
+                t = (t + 1) / 2 * pi**a
+                assert (weight / 2 * pi**a * b * (1 - t) ** (b - 1)).sum() == pytest.approx(q, abs=1e-4)
+        for name, record in (("first", history[0]), ("last", history[-1])):
+            (a,), (b,) = record.rates[view][0].a[0], record.rates[view][0].b[0]
+            below, above = (1 - (1 - (RATES + step) ** a) ** b for step in (-1e-6, 1e-6))
+            np.testing.assert_allclose(curve[name], (above - below) / 2e-6, rtol=1e-3)
 
 
-def test_curves_have_a_rate_for_each_mask_and_are_thinned_to_their_ends():
+def test_curves_have_a_rate_for_each_mask_and_keep_both_ends_when_thinned():
     history = make_history(1000)
     curves = rate_curves(history, most=50)
     assert [curve["name"] for curve in curves] == ["connections in 8 blocks", "features at 0.3/0.4"]
@@ -200,87 +228,6 @@ def test_curves_have_a_rate_for_each_mask_and_are_thinned_to_their_ends():
     assert len(curves[0]["epoch"]) == 50
     assert "quantiles" not in curves[1]["views"]["o"]
     assert thin(history[:7], 50) == history[:7]
-
-
-def test_a_draw_falls_on_the_nodes_that_it_is_like():
-    random = np.random.default_rng(0)
-    centre = np.eye(3)[np.arange(60) % 3] * 5 + random.normal(scale=0.1, size=(60, 3))
-    unit = centre / np.linalg.norm(centre, axis=1, keepdims=True)
-    position = np.eye(3)[np.arange(60) % 3][:, :2] * 100
-    swapped = np.roll(centre, 1, axis=0)[None]  # each draw looks like a node of another group
-    np.testing.assert_allclose(place_draws(swapped, unit, position)[0], np.roll(position, 1, axis=0), atol=1e-6)
-
-
-def test_placing_draws_equals_a_plain_loop(monkeypatch):
-    monkeypatch.setattr(node_map, "_TILE", 7)
-    random = np.random.default_rng(1)
-    mean, draws, position = random.normal(size=(25, 4)), random.normal(size=(2, 25, 4)), random.normal(size=(25, 2))
-    unit = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-    found = place_draws(draws, unit, position)
-    for d in range(2):
-        for i in range(25):
-            cosine = np.array([draws[d, i] @ u / np.linalg.norm(draws[d, i]) for u in unit])
-            near = np.argsort(-cosine)[: node_map.NEIGHBOURS]
-            span = cosine[near].max() - cosine[near].min()
-            weight = np.exp(-3 * (cosine[near].max() - cosine[near]) / span)
-            np.testing.assert_allclose(found[d, i], weight @ position[near] / weight.sum(), atol=1e-4)
-
-
-def test_with_few_landmarks_a_draw_like_its_own_node_stays_there():
-    random = np.random.default_rng(2)
-    mean, position = random.normal(size=(200, 16)), random.normal(size=(200, 2)) * 50
-    unit = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-    placed = place_draws(mean[None], unit, position, landmarks=20)[0]
-    away = np.linalg.norm(placed - position, axis=1)
-    middle = np.linalg.norm(position - position.mean(0), axis=1)
-    assert np.median(away) < 0.5 * np.median(middle)
-
-
-def test_nearest_nodes_against_a_plain_sort(monkeypatch):
-    monkeypatch.setattr(node_map, "_TILE", 40)
-    random = np.random.default_rng(3)
-    x = random.normal(size=(35, 6))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    found, distance = nearest_nodes(x, 4)
-    for i in range(35):
-        far = np.linalg.norm(x - x[i], axis=1)
-        expected = [j for j in np.argsort(far) if j != i][:4]
-        assert found[i].tolist() == expected
-        np.testing.assert_allclose(distance[i], far[expected], atol=1e-6)
-
-
-def test_tsne_keeps_groups_together_and_is_the_same_every_time():
-    pytest.importorskip("openTSNE")
-    random = np.random.default_rng(0)
-    group = np.arange(90) % 3
-    mean = np.eye(3)[group] * 4 + random.normal(scale=0.3, size=(90, 3))
-    first, second = (make_map(mean, mean[None], seed=1) for _ in range(2))
-    assert first.method == "t-SNE"
-    np.testing.assert_array_equal(first.position, second.position)
-    far = np.linalg.norm(first.position[:, None] - first.position[None], axis=-1)
-    np.fill_diagonal(far, np.inf)
-    assert (group[far.argmin(1)] == group).mean() > 0.95
-
-
-def test_without_opentsne_the_map_is_pca_and_says_so(monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "openTSNE", None)
-    random = np.random.default_rng(0)
-    mean = random.normal(size=(60, 5))
-    found = make_map(mean, mean[None])
-    assert found.method == "PCA"
-    unit = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-    centred = unit - unit.mean(0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    np.testing.assert_allclose(np.abs(found.position), np.abs(centred @ axes[:2].T), atol=1e-5)
-
-
-@pytest.mark.parametrize("nodes", [1, 2, 5])
-def test_tiny_and_alike_graphs_have_a_map(nodes):
-    found = make_map(np.ones((nodes, 4)), np.ones((3, nodes, 4)))
-    assert np.isfinite(found.position).all()
-    assert np.isfinite(quantise(found)[1]).all()
 
 
 def test_bad_input_is_refused_before_any_work(model, tmp_path):
@@ -300,5 +247,5 @@ def test_bad_input_is_refused_before_any_work(model, tmp_path):
 
 def test_every_asset_of_the_page_is_in_the_package():
     settings = Path(__file__).parents[2] / "pyproject.toml"
-    assert '"bgcl.reporting" = ["assets/*"]' in settings.read_text()
+    assert '"bgcl.reporting.report" = ["assets/*"]' in settings.read_text()
     assert payload(make_contents(20, 2))["nodes"] == 20

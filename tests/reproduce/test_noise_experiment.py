@@ -1,4 +1,4 @@
-"""The noise experiment with a stand-in for training: what is replaced, what is compared, and distances by networkx."""
+"""The noise experiment with a stand-in for training, and distances against networkx."""
 
 from types import SimpleNamespace
 
@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from bgcl import BGCLError, noise_experiment
-from bgcl.reproduce.noise_experiment import NoiseExperiment, hops_from
+from bgcl import BGCLError
+from bgcl.reproduce.noise_experiment import NoiseExperiment, hops_from, noise_experiment
 from small import random_adjacency
 
 
@@ -21,7 +21,7 @@ def sparse_graph(nodes: int = 20, density: float = 0.1, seed: int = 0) -> Data:
 
 
 class Recorder:
-    """Stands in for training: keeps the graphs, and gives the mean of a node's attributes as its ASTD."""
+    """A stand-in for training. It keeps the graphs, and the ASTD of a node is the mean of its attributes."""
 
     def __init__(self) -> None:
         self.graphs: list[Data] = []
@@ -32,7 +32,7 @@ class Recorder:
         return SimpleNamespace(moments=self.moments)
 
     def moments(self, data: Data, samples: int, *, seed: int) -> SimpleNamespace:
-        assert data is self.graphs[-1], "a model is asked about the graph it was trained on"
+        assert data is self.graphs[-1], "a model must embed the graph that it was trained on"
         self.calls.append((samples, seed))
         return SimpleNamespace(astd=data.x.to_dense().mean(1))
 
@@ -48,8 +48,8 @@ def test_hops_equal_networkx(seed, density, count):
     np.testing.assert_array_equal(hops_from(data, sources), [lengths.get(n, -1) for n in range(20)])
 
 
-def test_an_edge_that_is_given_in_one_direction_leads_both_ways():
-    """As everywhere else: `check_graph` makes graphs undirected, and the model is trained on that."""
+def test_an_edge_in_one_direction_counts_in_both():
+    """`check_graph` makes graphs undirected too, and the model is trained on the result."""
     path = Data(x=torch.zeros(4, 1), edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]))
     np.testing.assert_array_equal(hops_from(path, np.array([3])), [3, 2, 1, 0])
 
@@ -65,7 +65,7 @@ class TestExperiment:
         data, train = sparse_graph(), Recorder()
         before = data.x.clone()
         data.x = form(data.x)
-        found = noise_experiment(data, nodes=5, samples=9, seed=3, train=train, normalise_rows=False)
+        found = noise_experiment(data, nodes=5, samples=9, seed=3, train=train, row_norm="none")
         clean, noisy = (graph.x.to_dense() for graph in train.graphs)
         torch.testing.assert_close(clean, before)
         differs = (clean != noisy).any(1).nonzero().flatten()
@@ -74,7 +74,7 @@ class TestExperiment:
         assert train.calls == [(9, 3), (9, 3)]
         torch.testing.assert_close(train.graphs[1].edge_index, data.edge_index)
 
-    def test_rows_are_scaled_before_the_noise_is_put_in(self):
+    def test_attributes_are_scaled_and_the_noise_is_not(self):
         data, train = sparse_graph(), Recorder()
         found = noise_experiment(data, nodes=5, train=train, row_norm="length")
         clean, noisy = (graph.x for graph in train.graphs)
@@ -84,14 +84,14 @@ class TestExperiment:
         assert torch.equal(clean[others], noisy[others])
         assert noisy[found.noisy].std() > 0.5
 
-    def test_double_precision_attributes_are_welcome(self):
+    def test_attributes_may_be_in_double_precision(self):
         data, train = sparse_graph(), Recorder()
         data.x = data.x.double()
         assert len(noise_experiment(data, nodes=5, train=train).noisy) == 5
 
-    def test_the_noise_is_normal_with_the_deviation_asked_for(self):
+    def test_the_noise_is_normal_with_the_given_standard_deviation(self):
         data, train = Data(x=torch.zeros(60, 200), edge_index=torch.tensor([[0], [1]])), Recorder()
-        found = noise_experiment(data, nodes=50, deviation=3.0, train=train)
+        found = noise_experiment(data, nodes=50, std=3.0, train=train)
         noise = train.graphs[1].x[found.noisy]
         assert float(noise.mean()) == pytest.approx(0, abs=0.15)
         assert float(noise.std()) == pytest.approx(3, abs=0.1)
@@ -119,7 +119,7 @@ class TestExperiment:
         with pytest.raises(BGCLError, match=f"between 1 and 19. Got {nodes} instead"):
             noise_experiment(sparse_graph(), nodes=nodes, train=Recorder())
 
-    def test_a_tiny_model_is_trained_with_the_settings_given(self):
+    def test_a_tiny_model_is_trained_with_the_given_settings(self):
         data = sparse_graph()
         found = noise_experiment(data, nodes=2, samples=4, widths=(6, 3), epochs=1)
         assert found.clean_astd.shape == found.noisy_astd.shape == (20,)

@@ -1,4 +1,4 @@
-"""`bgcl reproduce`: cells, what is kept of them, and the command; `test_results.py` has the files and pages."""
+"""Cells, the cache, computing, and the command `bgcl reproduce`. Files and pages are in `test_results.py`."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ from bgcl.reproduce import experiments, paper, results
 from bgcl.reproduce import run as running
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
-from bgcl.settings import make_settings, presets
+from bgcl.settings import Settings, make_settings, presets
 from small import random_data
 
 CELL = Cell("bgcl", "cora", 0, "grace", 3, {"epochs": 1, "widths": [8, 4]}, {"samples": 24})
@@ -30,7 +30,7 @@ CELL = Cell("bgcl", "cora", 0, "grace", 3, {"epochs": 1, "widths": [8, 4]}, {"sa
         {"evaluation": {"samples": 25}}, {"noise": {"nodes": 1}},
     ],
 )  # fmt: skip
-def test_a_key_depends_on_all_that_decides_the_result_and_on_the_data(change):
+def test_a_key_depends_on_everything_that_changes_the_result(change):
     key = CELL.key("d", {"lr": 0.1})
     assert replace(CELL, **change).key("d", {"lr": 0.1}) != key
     assert CELL.key("e", {"lr": 0.1}) != key
@@ -40,7 +40,7 @@ def test_a_key_depends_on_all_that_decides_the_result_and_on_the_data(change):
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": "another"}', "\x00"])
-def test_a_damaged_result_is_told_of_and_computed_again(tmp_path, caplog, damage):
+def test_a_damaged_result_is_reported_and_not_used(tmp_path, caplog, damage):
     cache = Cache(tmp_path)
     cache.write("k", {"accuracy": [0.5]})
     assert cache.read("k") == {"accuracy": [0.5]}
@@ -66,27 +66,27 @@ def test_a_cell_is_computed_once(data, tmp_path, monkeypatch):
     assert first["versions"]["torch"]
     monkeypatch.setattr(computing, "_accuracy", None)
     again = computing.compute(replace(CELL, label="renamed"), data, cache)
-    assert again == first | {"cell": first["cell"] | {"label": "renamed"}}  # in nothing else
+    assert again == first | {"cell": first["cell"] | {"label": "renamed"}}  # nothing else differs
 
 
-def test_other_settings_of_a_baseline_are_another_result_and_embeddings_are_kept(data, tmp_path, monkeypatch):
+def test_a_baseline_is_fitted_again_only_for_other_settings(data, tmp_path, monkeypatch):
     cache, cell = Cache(tmp_path), Cell("gae", "cora", 0, "grace", 2, {"epochs": 1, "widths": (8, 4)})
     first = computing.compute(cell, data, cache)
-    changed = replace(published("gae", "cora", 0), lr=0.5)
+    changed = published("gae", "cora", 0).with_changes(lr=0.5)
     with monkeypatch.context() as patch:
         patch.setattr(computing, "published", lambda *_: changed)
         assert computing.compute(cell, data, cache)["settings"]["lr"] == 0.5
-    monkeypatch.setattr("bgcl.baselines.autoencoders.GAE.fit", None)  # another head needs no other fit
+    monkeypatch.setattr("bgcl.baselines.autoencoders.GAE.fit", None)  # another head does not fit again
     other = computing.compute(replace(cell, evaluation={"head": "paper"}), data, cache)
     assert len(other["accuracy"]) == len(first["accuracy"]) == 2
     for kept in (tmp_path / "embeddings").glob("*.npy"):
         kept.write_bytes(b"damaged")
-    with pytest.raises(TypeError):  # fits again
+    with pytest.raises(TypeError):  # it fits again
         computing.compute(replace(cell, splits=1), data, cache)
 
 
-def test_an_interrupted_training_goes_on_where_it_stopped(data, tmp_path, monkeypatch):
-    cache, settings = Cache(tmp_path), {"epochs": 3, "widths": [8, 4], "seed": 0}
+def test_an_interrupted_training_resumes(data, tmp_path, monkeypatch):
+    cache, settings = Cache(tmp_path), Settings(epochs=3, widths=(8, 4), seed=0)
     whole = computing.trained(data, settings, Cache(tmp_path / "other"))
     steps = []
 
@@ -128,7 +128,7 @@ def test_every_experiment_has_cells_that_differ(name):
         cells = experiments.cells(name, quick=quick)
         assert len({cell.place() for cell in cells}) == len(cells) > 0
         for cell in cells:
-            assert computing._method(cell)  # its settings are known ones
+            assert computing._method(cell)  # all its settings are valid
             assert cell.evaluation.get("samples", 100) > cell.evaluation.get("training_draws", 20)
     chosen = experiments.EXPERIMENTS[name]
     only = experiments.cells(name, datasets=[chosen.datasets[-1]], methods=[chosen.methods[0]], seeds=2)
@@ -136,12 +136,12 @@ def test_every_experiment_has_cells_that_differ(name):
 
 
 @pytest.mark.parametrize(("given", "near"), [({"methods": ["bgcll"]}, "bgcl"), ({"datasets": ["corra"]}, "cora")])
-def test_unknown_names_are_told_with_the_nearest(given, near):
+def test_unknown_names_are_refused_with_the_nearest_name(given, near):
     with pytest.raises(BGCLError, match=near):
         experiments.cells("table1", **given)
 
 
-def test_every_number_of_the_paper_has_its_cell():
+def test_every_number_of_the_paper_has_a_cell():
     for table in ("table1", "table2"):
         experiment = experiments.EXPERIMENTS[table]
         for method, row in paper.numbers(table).items():
@@ -150,8 +150,8 @@ def test_every_number_of_the_paper_has_its_cell():
     assert paper.number("table1", "bgcl", "cora") == [83.77, 0.28]
 
 
-def test_the_papers_hyperparameters_are_those_of_its_table():
-    """Row by row: LR_w, LR_a, l2, blocks, epochs, hidden, latent, activation, tau."""
+def test_hyperparameters_equal_the_papers_table():
+    """A row is LR_w, LR_a, l2, blocks, epochs, hidden, latent, activation, tau."""
     table = {
         "cora": (0.0005, 0.001, 5e-9, 8, 250, 256, 128, "relu", 0.4),
         "citeseer": (0.001, 0.0005, 5e-9, 8, 250, 512, 256, "prelu", 0.9),
@@ -167,7 +167,8 @@ def test_the_papers_hyperparameters_are_those_of_its_table():
         found = (s.lr_weights, s.lr_rates, s.weight_decay, blocks, s.epochs, *s.widths, s.activation, s.tau)
         assert found == row, name
         assert s.beta_prior() == (1, 1)
-        assert (s.temperature, s.keep, s.draw_scale, s.rate_draw, s.mask_values) == (0.3, 0, 1, "sample", "relaxed")
+        assert (s.mask_temperature, s.shared_information, s.draw_scale) == (0.3, 0, 1)
+        assert (s.rate_draw, s.mask_values, s.row_norm) == ("sample", "relaxed", "sum")
     assert [paper.settings(name)["batches"] for name in ("wikics", "amazon-computers", "coauthor-cs")] == [5, 5, 10]
 
 
@@ -185,17 +186,20 @@ def test_table_2_has_the_papers_batches_too():
     chosen = experiments.cells("table2", methods=["bgcl-fixed", "bgcl-batches"], datasets=["amazon-computers"], seeds=1)
     whole, batches = (make_settings(**cell.settings) for cell in chosen)
     assert (batches.batches, batches.epochs) == (5, 50)
-    assert batches.loss_nodes > 13_752 > whole.loss_nodes
-    assert not experiments.cells("table2", methods=["bgcl-batches"], datasets=["coauthor-cs"])  # has them anyway
+    assert batches.loss_nodes is None  # all 13,752 nodes
+    assert whole.loss_nodes < 13_752
+    assert not experiments.cells(
+        "table2", methods=["bgcl-batches"], datasets=["coauthor-cs"]
+    )  # its preset has the same batches
     assert batches.model_dump(exclude={"batches", "epochs", "loss_nodes"}) == whole.model_dump(
         exclude={"batches", "epochs", "loss_nodes"}
     )
 
 
-def test_blind_accuracy_is_that_of_test_nodes_outside_the_development_half(data):
+def test_blind_accuracy_is_on_test_nodes_outside_the_development_half(data):
     method = computing.published("raw-features", "cora", 0)
     chosen = computing.splits(data, "grace", 3)
-    found = computing.evaluate([method.fit(data)], computing.labels_of(data), chosen, training_draws=1)
+    found = computing.evaluate_draws([method.fit(data)], computing.labels_of(data), chosen, training_draws=1)
     development = set(computing.development_half(data.num_nodes).tolist())
     shares = []
     for split in found:
@@ -206,20 +210,20 @@ def test_blind_accuracy_is_that_of_test_nodes_outside_the_development_half(data)
     assert computing.scores(found, list(development))["blind"] == pytest.approx(sum(shares) / 3, abs=1e-6)
 
 
-def test_a_training_that_cannot_go_on_is_not_begun_again(data, tmp_path, monkeypatch):
-    begun = []
+def test_a_training_that_diverges_is_not_started_again(data, tmp_path, monkeypatch):
+    epochs = []
 
     def fails(training):
-        begun.append(training.epoch)
-        if len(begun) == 2:
+        epochs.append(training.epoch)
+        if len(epochs) == 2:
             raise TrainingError("The loss is nan")
         return step(training)
 
     step = Training.step
     monkeypatch.setattr("bgcl.model.training.Training.step", fails)
     with pytest.raises(TrainingError):
-        computing.trained(data, {"epochs": 3, "widths": [8, 4], "seed": 0}, Cache(tmp_path))
-    assert begun == [0, 1]
+        computing.trained(data, Settings(epochs=3, widths=(8, 4), seed=0), Cache(tmp_path))
+    assert epochs == [0, 1]
 
 
 @pytest.fixture
@@ -231,7 +235,7 @@ def command(tmp_path, monkeypatch):
     return invoke
 
 
-def test_the_command_computes_a_table_and_keeps_what_it_computed(command, tmp_path, monkeypatch):
+def test_the_command_computes_a_table_and_caches_it(command, tmp_path, monkeypatch):
     arguments = ("table1", "--quick", "--methods", "raw-features", "--splits", "2")
     first = command(*arguments)
     assert first.exit_code == 0, first.output
@@ -249,7 +253,7 @@ def test_the_command_computes_a_table_and_keeps_what_it_computed(command, tmp_pa
         (("all", "--methods", "grase"), "grace"), (("table1", "--datasets", "wikics"), "no data set"),
     ],
 )  # fmt: skip
-def test_bad_names_are_told_in_one_line(command, arguments, words):
+def test_bad_names_are_refused(command, arguments, words):
     failed = command(*arguments)
     assert isinstance(failed.exception, BGCLError)
     assert words in str(failed.exception)

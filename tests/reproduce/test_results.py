@@ -1,4 +1,4 @@
-"""Files of results and the pages that are made from them: places, spreads, tests, tables, and what is committed."""
+"""Result files and the pages made from them: places, spreads, t-tests, tables, and the files in `results/`."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,11 +27,11 @@ def result(method, seed, accuracy, label="", dataset="cora"):
     }  # fmt: skip
 
 
-def test_a_baseline_that_is_far_from_the_paper_is_shown_with_its_variants():
+def test_baselines_far_from_the_paper_are_listed_with_their_variants():
     found = [result("dgi", 0, [0.9, 0.92]), result("dgi", 0, [0.8, 0.84], "the paper's head")]
     found += [result("grace", 0, [0.835, 0.835]), result("gae", 0, [0.7, 0.7])]
     found += [result("vgae", 0, [0.7, 0.7]), result("vgae", 0, [0.5, 0.5], "widths of 32 and 16")]
-    found += [result("vgae", 0, [0.7769, 0.7769], "the paper's head")]  # 1.21 below the paper's
+    found += [result("vgae", 0, [0.7769, 0.7769], "the paper's head")]  # 1.21 points below the paper
     found += [result("gae", 0, [0.8, 0.8], "widths of 32 and 16")]
     rows = pages.far_rows(experiments.TABLE1, found)[1:]
     assert rows == [
@@ -40,11 +40,11 @@ def test_a_baseline_that_is_far_from_the_paper_is_shown_with_its_variants():
         ["DGI", "cora", "91.00", "82.6", "+8.40", "the paper's head: 82.00", "yes"],
     ]
     assert pages.far_rows(experiments.TABLE1, found, 1.3)[2][-1] == "yes"
-    assert pages.accuracy_rows(experiments.TABLE1, found)[7][1].startswith("91.00")  # not mixed with the other head
+    assert pages.accuracy_rows(experiments.TABLE1, found)[7][1].startswith("91.00")  # the other head is not mixed in
 
 
-def test_learned_rates_are_beside_the_best_of_the_grid_over_the_seeds_that_all_have():
-    """By a loop: the best point is another one on the development half than on all test nodes."""
+def test_learned_rates_and_the_best_of_the_grid_use_the_seeds_that_all_have():
+    """The random numbers are such that the best points on the development half and on all test nodes differ."""
     answers = list(experiments.variants()[experiments.LEARNED])
     random = np.random.default_rng(4)
     both, blind = random.uniform(0.6, 0.8, (2, 2, len(answers)))
@@ -54,7 +54,9 @@ def test_learned_rates_are_beside_the_best_of_the_grid_over_the_seeds_that_all_h
         for seed in range(2)
         for i, answer in enumerate(answers)
     ]
-    extra = result("bgcl", 2, [0.99, 0.99], f"{experiments.LEARNED}: {answers[3]}")  # a seed that others lack
+    extra = result(
+        "bgcl", 2, [0.99, 0.99], f"{experiments.LEARNED}: {answers[3]}"
+    )  # a seed that the others do not have
     rows = pages.grid_rows([*found, extra])[1:]
     mean, outside = both.mean(0), blind.mean(0)
     development = [2 * mean[i] - outside[i] for i in range(len(answers))]
@@ -67,7 +69,7 @@ def test_learned_rates_are_beside_the_best_of_the_grid_over_the_seeds_that_all_h
     assert len(pages.grid_rows([r for r in found if not r["cell"]["label"].endswith("0.9 and 0.9")])) == 1
 
 
-def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path):
+def test_a_later_result_replaces_an_earlier_one(tmp_path):
     path = tmp_path / "table1.json"
     results.write(path, "table1", [result("bgcl", 0, [0.1, 0.2]), result("bgcl", 1, [0.3, 0.4])])
     results.write(path, "table1", [result("bgcl", 1, [0.5, 0.6]), result("grace", 0, [0.7, 0.8])])
@@ -75,11 +77,11 @@ def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path):
     assert [r["accuracy"] for r in results.of(found, "bgcl", "cora")] == [[0.1, 0.2], [0.5, 0.6]]
     assert [r["accuracy"] for r in results.of(found, "grace", "cora")] == [[0.7, 0.8]]
     path.write_text("no results")
-    with pytest.raises(BGCLError, match="not a file of results"):
+    with pytest.raises(BGCLError, match="not a result file"):
         results.read(path)
 
 
-def test_spreads_over_splits_and_over_seeds_are_told_apart_and_tests_are_paired():
+def test_spreads_and_t_tests_equal_their_formulas():
     random = np.random.default_rng(0)
     ours, theirs = random.random((2, 5, 7))
     a, b = ([result(m, s, list(x)) for s, x in enumerate(t)] for m, t in (("bgcl", ours), ("grace", theirs)))
@@ -98,7 +100,7 @@ def test_spreads_over_splits_and_over_seeds_are_told_apart_and_tests_are_paired(
     assert results.compare(a[:1], b[:1]) is None
 
 
-def test_seeds_with_other_numbers_of_splits_are_compared_on_those_that_all_have():
+def test_results_are_compared_on_the_splits_that_all_have():
     ours = [result("bgcl", 0, [0.8, 0.9, 0.1]), result("bgcl", 1, [0.7, 0.8])]
     theirs = [result("grace", 0, [0.5]), result("grace", 1, [0.6, 0.9]), result("grace", 2, [0.1])]
     assert results.accuracy(ours)[0] == pytest.approx(80)
@@ -106,7 +108,7 @@ def test_seeds_with_other_numbers_of_splits_are_compared_on_those_that_all_have(
     assert results.compare(ours, theirs).seeds == 2
 
 
-def test_tables_have_ours_beside_the_papers(tmp_path):
+def test_tables_have_our_numbers_and_the_papers(tmp_path):
     found = [result("bgcl", s, [0.8, 0.9]) for s in range(2)] + [result("grace", s, [0.8, 0.8]) for s in range(2)]
     table = pages.text("table1", found)
     assert "85.00 (7.07 / 0.00) [83.77 ± 0.28]" in table
@@ -119,17 +121,17 @@ def test_tables_have_ours_beside_the_papers(tmp_path):
 
 
 @pytest.mark.parametrize("name", experiments.EXPERIMENTS)
-def test_results_are_of_todays_settings(name):
-    """A setting that was not there yet when they were computed must have its default."""
+def test_results_were_computed_with_todays_settings(name):
+    """A setting that was added later must have its default."""
     today = {cell.place()[:3]: cell for cell in experiments.cells(name)}
     for found in results.read(results.path_of(ROOT / "results", name)):
         cell = Cell.from_dict(found["cell"])
-        now = computing._plain(computing._method(replace(today[cell.place()[:3]], seed=cell.seed)))
-        assert computing._plain(computing._method(cell)) == now, cell
-        assert found["settings"].items() <= now.items() or name == "astd", cell  # which has settings of its own
+        now = computing._method(replace(today[cell.place()[:3]], seed=cell.seed)).to_json()
+        assert computing._method(cell).to_json() == now, cell
+        assert found["settings"].items() <= now.items() or name == "astd", cell  # astd records other settings
 
 
-def test_the_page_and_the_figures_are_those_of_the_files_in_results():
+def test_page_and_figures_are_up_to_date_with_the_result_files():
     script = pages.page(ROOT / "results", (ROOT / "docs" / "results_introduction.md").read_text("utf-8"))
     assert (ROOT / "docs" / "results.md").read_text("utf-8") == script
     for name in figures.FIGURES:
@@ -137,4 +139,4 @@ def test_the_page_and_the_figures_are_those_of_the_files_in_results():
         assert found
         named = figures.SOURCE.search((ROOT / "docs" / "images" / f"{name}.png").read_bytes())
         assert named
-        assert named.group(1).decode() == figures.digest(found)
+        assert named.group(1).decode() == figures.figure_digest(found)

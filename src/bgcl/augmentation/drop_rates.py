@@ -1,18 +1,25 @@
-r"""Drop rates and their posterior.
+r"""Drop rates: their prior, their posterior, and the KL divergence between the two.
 
-A drop rate `pi` is the probability that a connection is dropped. It has a Beta prior and a Kumaraswamy posterior
+A drop rate `pi` is the probability that something is dropped. It has a Beta prior and a Kumaraswamy posterior
 
-    p(pi) = Beta(alpha, beta),    q(pi) = a b pi^(a-1) (1 - pi^a)^(b-1),
+    p(pi) = Beta(alpha, beta),    q(pi) = a b pi^(a-1) (1 - pi^a)^(b-1).
 
-whose draws are a smooth function of its parameters: `pi = (1 - u^(1/b))^(1/a)` with `u ~ Uniform(0, 1)`. Masks need
-the logit of `pi` alone, so everything here is computed as logarithms, and nothing overflows when a rate nears 0 or 1.
+A draw from the posterior is a smooth function of its parameters: `pi = (1 - u^(1/b))^(1/a)` with `u ~ Uniform(0, 1)`.
+Masks need only the logit of `pi`, so everything is computed in logarithms and does not overflow near 0 or 1.
 """
 
 import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
+
+Array = npt.NDArray[Any]
+Rates = tuple[tuple[float, ...], ...]  # (layers, blocks), with 1 where layers or blocks share a rate
 
 LOGIT_BOUND = 15.0  # |logit(pi)| of a learned rate; in float32 a rate beyond it is 0 or 1
 _SERIES_TERMS = 512
@@ -22,7 +29,7 @@ def log1mexp(x: Tensor) -> Tensor:
     """`log(1 - exp(x))` for `x < 0`, without cancellation at either end (Maechler, 2012)."""
     x = x.clamp(max=-1e-30)
     near, far = x > -math.log(2), x <= -math.log(2)
-    # Each branch gets harmless arguments where the other one is used: a NaN there would spoil the gradient.
+    # Each branch gets a harmless argument where it is not used, because a NaN there would spoil the gradient.
     return torch.where(near, torch.log(-torch.expm1(torch.where(near, x, -1.0))),
                        torch.log1p(-torch.exp(torch.where(far, x, -1.0))))  # fmt: skip
 
@@ -44,7 +51,7 @@ def kumaraswamy_beta_kl(a: Tensor, b: Tensor, alpha: float, beta: float) -> Tens
 
         (a - alpha)/a (-gamma - Psi(b) - 1/b) + log(a b) + log B(alpha, beta) - (b - 1)/b - (beta - 1) E[log(1 - pi)]
 
-    For `beta = 1` that is the paper's closed form; otherwise the last term is the series of Nalisnick and Smyth.
+    For `beta = 1` this is the paper's closed form. Otherwise the last term is the series of Nalisnick and Smyth.
     """
     log_beta_function = math.lgamma(alpha) + math.lgamma(beta) - math.lgamma(alpha + beta)
     mean_log = -torch.special.digamma(b) - 1 / b - _EULER  # a E[log pi]
@@ -56,11 +63,11 @@ _EULER = 0.57721566490153286
 
 
 def expected_log_complement(a: Tensor, b: Tensor) -> Tensor:
-    r"""`E[log(1 - pi)] = -sum_m E[pi^m] / m`, the first terms one by one and the rest as an integral.
+    r"""`E[log(1 - pi)] = -sum_m E[pi^m] / m`: the first M terms one by one, and the rest as an integral.
 
-    Behind the last term M the moments fall like a power, `E[pi^m] ~ (m + s)^-b` with `s = a (b + 1) / 2`. So the rest
-    of the sum, taken as an integral from `k = M + 1/2` on, is about `E[pi^k] int_0^1 x^(b-1) / (1 - r x) dx` with
-    `r = s / (k + s)`; put `x = y^(1/b)` and Gauss-Legendre nodes do the rest.
+    For large m the moments fall like a power, `E[pi^m] ~ (m + s)^-b` with `s = a (b + 1) / 2`. So the rest of the sum,
+    as an integral from `k = M + 1/2` on, is about `E[pi^k] int_0^1 x^(b-1) / (1 - r x) dx` with `r = s / (k + s)`.
+    With `x = y^(1/b)` it is computed at Gauss-Legendre nodes.
     """
     order = torch.arange(1, _SERIES_TERMS + 1, dtype=a.dtype, device=a.device)
     moments = torch.exp(kumaraswamy_log_moment(a[..., None], b[..., None], order))
@@ -79,7 +86,7 @@ def expected_log_complement(a: Tensor, b: Tensor) -> Tensor:
 class DropRate(nn.Module):
     """The drop rates of one mask in one view: learned with a Kumaraswamy posterior, or fixed.
 
-    Shapes: `(layers, blocks)`, with 1 in the place of what shares a rate. `(1, 1)` is one rate for the whole view.
+    Shapes: `(layers, blocks)`, with 1 where layers or blocks share a rate. `(1, 1)` is one rate for the whole view.
     """
 
     log_a: Tensor
@@ -108,7 +115,7 @@ class DropRate(nn.Module):
         return self.log_b.exp()
 
     def draw(self, generator: torch.Generator) -> Tensor:
-        """`logit(pi)` with `pi ~ q(pi)`, reparameterised."""
+        """`logit(pi)` with `pi ~ q(pi)`, reparameterized."""
         if not self.learned:
             return torch.logit(self.fixed)
         uniform = torch.rand(self.log_a.shape, generator=generator, device=self.log_a.device)
@@ -125,17 +132,128 @@ class DropRate(nn.Module):
         return self._moment(1.0).to(self.log_a) if self.learned else self.fixed
 
     def _moment(self, order: float) -> Tensor:
-        # In double precision: differences of large numbers, and for the deviation a difference of near ones.
+        # In double precision, because this subtracts large numbers, and the variance subtracts nearly equal ones.
         return kumaraswamy_log_moment(self.a.double(), self.b.double(), order).exp()
 
-    def deviation(self) -> Tensor:
+    def std(self) -> Tensor:
         """The standard deviation of `pi`."""
         if not self.learned:
             return torch.zeros_like(self.fixed)
         return (self._moment(2.0) - self._moment(1.0) ** 2).clamp(min=0).sqrt().to(self.log_a)
 
+    def posterior(self, mask: str) -> "RatePosterior":
+        """The posterior as plain numbers, for histories, tables and plots."""
+        tensors = {"mean": self.mean(), "std": self.std()}
+        if self.learned:
+            tensors |= {"a": self.a, "b": self.b}
+        return RatePosterior.from_dict({"mask": mask} | {name: tensor.tolist() for name, tensor in tensors.items()})
+
     def kl(self) -> Tensor:
-        """`KL(q(pi) || p(pi))`, summed over the rates; 0 where they are fixed."""
+        """`KL(q(pi) || p(pi))`, summed over the rates; 0 for fixed rates."""
         if not self.learned:
             return self.fixed.new_zeros(())
         return kumaraswamy_beta_kl(self.a, self.b, *self.prior).sum()
+
+
+@dataclass(frozen=True)
+class RatePosterior:
+    r"""The posterior of one mask's drop rates in one view.
+
+        q(pi) = a b pi^(a-1) (1 - pi^a)^(b-1)
+
+    Rates have the shape `(layers, blocks)`, with 1 where layers or blocks share a rate.
+
+    Args:
+        mask: the sentence of the mask.
+        mean: expected drop rates.
+        std: standard deviations; 0 for fixed rates.
+        a: first parameter of the posterior; None for fixed rates.
+        b: second parameter; None for fixed rates.
+
+    >>> import bgcl
+    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(bgcl.example_graph(), progress=False)
+    >>> edges, entries = model.drop_rates_["o"]
+    >>> edges.mask, edges.learned, 0 < edges.average < 1
+    ('edges', True, True)
+    """
+
+    mask: str
+    mean: Rates
+    std: Rates
+    a: Rates | None = None
+    b: Rates | None = None
+
+    @property
+    def learned(self) -> bool:
+        """Whether the rates are learned. If not, they are fixed and have no posterior."""
+        return self.a is not None
+
+    @property
+    def average(self) -> float:
+        """The expected drop rate, averaged over layers and blocks."""
+        return float(np.mean(self.mean))
+
+    @property
+    def average_std(self) -> float:
+        """The standard deviation, averaged over layers and blocks."""
+        return float(np.mean(self.std))
+
+    def places(self) -> Iterator[tuple[int, int, str]]:
+        """Layer and block of each rate, counted from 0, and in words such as `layer 2, block 1`; empty if shared."""
+        layers, blocks = np.shape(self.mean)
+        for i in range(layers):
+            for j in range(blocks):
+                words = [f"layer {i + 1}"] * (layers > 1) + [f"block {j + 1}"] * (blocks > 1)
+                yield i, j, ", ".join(words)
+
+    def density(self, pi: Array) -> Array:
+        """`q(pi)` at points in (0, 1).
+
+        Args:
+            pi: the points, `(points,)`.
+
+        Returns:
+            The density of each rate, `(layers, blocks, points)`.
+
+        Raises:
+            ValueError: the rates are fixed.
+        """
+        a, b = self._parameters()
+        # In logarithms, because a narrow posterior has large parameters.
+        with np.errstate(divide="ignore"):
+            log_density = np.log(a * b) + (a - 1) * np.log(pi) + (b - 1) * np.log1p(-(pi**a))
+        return np.asarray(np.exp(log_density))
+
+    def quantile(self, level: float) -> Array:
+        """The quantile `(1 - (1 - level)^(1/b))^(1/a)`, which solves `1 - (1 - pi^a)^b = level`.
+
+        Args:
+            level: probability that a rate is below the quantile, in [0, 1).
+
+        Returns:
+            The quantile of each rate, `(layers, blocks)`.
+
+        Raises:
+            ValueError: the rates are fixed.
+        """
+        a, b = self._parameters()
+        return np.asarray(((-np.expm1(np.log1p(-level) / b)) ** (1 / a))[..., 0])
+
+    def _parameters(self) -> tuple[Array, Array]:
+        if self.a is None or self.b is None:
+            raise ValueError(f"The drop rate of '{self.mask}' is fixed, so it has no posterior.")
+        return np.asarray(self.a)[..., None], np.asarray(self.b)[..., None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as values that JSON can store. Fixed rates have no `a` and `b`."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "RatePosterior":
+        """The inverse of `to_dict`."""
+        rates = {name: _rates(values[name]) for name in ("mean", "std", "a", "b") if name in values}
+        return cls(str(values["mask"]), **rates)
+
+
+def _rates(rows: list[list[float]]) -> Rates:
+    return tuple(tuple(float(rate) for rate in row) for row in rows)

@@ -1,4 +1,4 @@
-"""What a view drops, as sentences: `connections in 8 blocks`, `edges shared at 0.2/0.4`, `features of every layer`."""
+"""The language of masks: sentences such as `connections in 8 blocks`, `edges at 0.2/0.4`, `features of every layer`."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ GRAMMAR = (
     "[at RATE | at RATE/RATE]"
 )
 
-# A phrase, the field of the mask that it sets, and how.
+# Each phrase, the field of the mask that it sets, and the value of the field.
 _PHRASES: tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], Any]], ...] = (
     (re.compile(r"in (\d+) blocks?\b"), "blocks", lambda found: int(found[1])),
     (re.compile(r"of layer (\d+)\b"), "layer", lambda found: int(found[1])),
@@ -30,7 +30,17 @@ _PHRASES: tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], Any]], ...
 
 
 def parse_mask(sentence: str) -> Mask:
-    """The mask that a sentence describes; `str(mask)` gives the sentence back.
+    """Read the mask that a sentence describes. `str(mask)` is the shortest such sentence.
+
+    Args:
+        sentence: a kind of mask, then phrases in any order: `KIND [in N blocks] [of layer N | of every layer]
+            [shared | anew] [per view | per layer | per block] [at RATE | at RATE/RATE]`.
+
+    Returns:
+        The mask.
+
+    Raises:
+        BGCLError: the sentence cannot be read, or its mask makes no sense.
 
     >>> parse_mask("connections in 8 blocks shared").blocks
     8
@@ -51,20 +61,20 @@ def parse_mask(sentence: str) -> Mask:
                 rest = rest[found.end() :]
                 break
         else:
-            raise BGCLError(f"Cannot read '{rest}' in the mask '{sentence}'. The form is: {GRAMMAR}.")
+            raise BGCLError(f"Cannot read '{rest}' in the mask '{sentence}'. Write it as: {GRAMMAR}.")
     return check_mask(replace(Mask.kinds[kind](), **values))
 
 
 def check_mask(mask: Mask) -> Mask:
-    """`mask`, if it makes sense."""
+    """Return the mask, or raise a `BGCLError` if its fields contradict each other."""
     if mask.rate is not None and not all(0 <= rate <= 1 for rate in mask.rate):
         raise BGCLError(f"The drop rate of the mask '{mask}' must be between 0 and 1.")
     if mask.blocks < 1 or (mask.blocks > 1 and not isinstance(mask, DropConnections)):
-        raise BGCLError(f"The mask '{mask}': only connections come in blocks, 1 or more.")
+        raise BGCLError(f"The mask '{mask}' is not valid: only connections have blocks, and at least 1.")
     if mask.layer is not None and mask.layer < 1:
-        raise BGCLError(f"The mask '{mask}': layers are counted from 1.")
+        raise BGCLError(f"The mask '{mask}' is not valid: layers are counted from 1.")
     if mask.shared and mask.on != "connections" and mask.layer is None:
-        raise BGCLError(f"The mask '{mask}': layers differ in width and cannot share a mask of features.")
+        raise BGCLError(f"The mask '{mask}' is not valid: layers of different widths cannot share a mask of features.")
     if mask.per == "block" and mask.on != "connections":
-        raise BGCLError(f"The mask '{mask}': only masks of connections have blocks.")
+        raise BGCLError(f"The mask '{mask}' is not valid: only connections have a rate per block.")
     return mask

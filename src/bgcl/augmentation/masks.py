@@ -1,13 +1,18 @@
-"""Masks: what a view drops, and with which structure.
+"""Masks: what a view drops.
 
-Every mask is the same mechanism. Uniform noise and a drop rate make a keep value in [0, 1] (`concrete`), and the keep
-values multiply the connections or the features of a layer. What differs is the structure of the noise and where its
-keep values go: one for each connection and block (the paper's own mask), one for each connection (EdgeDrop), for each
-node and spread over its connections (NodeDrop), for each node in the order in which a growing neighbourhood reaches it
-(SubgraphSelection), for each column (GRACE's FeatureDrop) or for each entry of the features (the paper's FeatureDrop).
+All masks work in the same way. A drop rate and uniform noise give a keep value in [0, 1] (`concrete`), and the keep
+values multiply the connections or the features of a layer. A mask defines how many keep values there are, and what they
+multiply:
 
-What a view does is a short list of sentences, such as `["connections in 8 blocks", "features at 0.3"]`
-(`bgcl.sentences` reads them).
+- `DropConnections`, the paper's mask: one for each connection and block of features;
+- `DropEdges`, EdgeDrop: one for each connection between two nodes;
+- `DropNodes`, NodeDrop: one for each node; it multiplies all connections of the node;
+- `SelectSubgraph`, SubgraphSelection: one for each node, ranked as a growing neighborhood reaches them;
+- `DropFeatures`, GRACE's FeatureDrop: one for each column of the features;
+- `DropEntries`, the paper's FeatureDrop: one for each entry of the features.
+
+Users describe masks in short sentences, such as `["connections in 8 blocks", "features at 0.3"]`, which
+`bgcl.augmentation.language` reads.
 """
 
 from dataclasses import dataclass
@@ -19,11 +24,20 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 from torch import Tensor
 
-from bgcl.graph.prepared import Graph
+from bgcl.graph.prepared import PreparedGraph
 
 
 def concrete(logit_drop: Tensor, uniform: Tensor, temperature: float) -> Tensor:
-    """`z = sigmoid((logit(1 - pi) + logit(u)) / t)`: a relaxed Bernoulli mask, 1 where a connection is kept."""
+    """A relaxed Bernoulli mask, `z = sigmoid((logit(1 - pi) + logit(u)) / t)`, with `z = 1` for what is kept.
+
+    Args:
+        logit_drop: `logit(pi)` of the drop rate; it broadcasts against `uniform`.
+        uniform: noise u in (0, 1).
+        temperature: t, above 0.
+
+    Returns:
+        Keep values in [0, 1], in the shape of the noise.
+    """
     return torch.sigmoid((torch.logit(uniform) - logit_drop) / temperature)
 
 
@@ -43,22 +57,29 @@ def straight_through(logit_drop: Tensor, uniform: Tensor, temperature: float) ->
 
 @dataclass(frozen=True)
 class LayerInput:
-    """What a mask needs to know of the layer that it masks."""
+    """The shape of a layer's input features."""
 
     width: int  # number of input features
-    entries: torch.Size  # shape of the entries of the input features: (N, F), or (nonzeros,) where they are sparse
+    entries: torch.Size  # (N, F) for dense features, (nonzeros,) for sparse ones
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mask:
-    """What to drop. A subclass says how its noise is structured and what its keep values multiply.
+    """Base class of all masks. Each subclass is one way to drop parts of a graph.
 
-    To add a mask of your own, give a subclass a `kind` (the first word of its sentence) and a `uniform`; and a
-    `factor` if its keep values have to be spread over the connections.
+    To add a mask, write a subclass with a `kind`, which is the first word of its sentence, and the method `uniform`.
+    Also write `factor` if the mask does not have one keep value for each thing that it multiplies.
 
-    >>> import bgcl
-    >>> mask = bgcl.parse_mask("features at 0.2/0.4")
-    >>> mask.rate, mask.layer, isinstance(mask, bgcl.Mask)
+    Args:
+        rate: drop rates of view o and view t; None: they are learned.
+        layer: the layer to mask, counted from 1; None: every layer.
+        shared: use one draw for all layers of a view.
+        per: what has a separate drop rate: each "view", "layer" or "block".
+        blocks: number of blocks of input features, each with a separate draw.
+
+    >>> from bgcl.augmentation import Mask, parse_mask
+    >>> mask = parse_mask("features at 0.2/0.4")
+    >>> mask.rate, mask.layer, isinstance(mask, Mask)
     ((0.2, 0.4), 1, True)
     """
 
@@ -66,34 +87,34 @@ class Mask:
     on: ClassVar[Literal["connections", "columns", "entries"]] = "connections"
     kinds: ClassVar[dict[str, type["Mask"]]] = {}
 
-    rate: tuple[float, float] | None = None  # of view o and view t; None: learned
-    layer: int | None = None  # counted from 1; None: every layer
-    shared: bool = False  # one draw for the layers of a view
-    per: Literal["view", "layer", "block"] = "view"  # what has a rate of its own
+    rate: tuple[float, float] | None = None
+    layer: int | None = None
+    shared: bool = False
+    per: Literal["view", "layer", "block"] = "view"
     blocks: int = 1
 
     def __init_subclass__(cls) -> None:
-        if "kind" in vars(cls):  # a subclass that only refines another does not take its name
+        if "kind" in vars(cls):  # a subclass without a kind does not replace its parent
             Mask.kinds[cls.kind] = cls
 
-    def uniform(self, graph: Graph, layer: LayerInput, generator: torch.Generator) -> Tensor:
-        """Noise in (0, 1), one for each thing that is dropped or kept together."""
-        raise NotImplementedError(f"{type(self).__name__} has no uniform().")
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
+        """Draw noise in (0, 1): one number for each group of things that are kept or dropped together."""
+        raise NotImplementedError(f"The mask {type(self).__name__} has no method uniform(). Write one.")
 
-    def factor(self, keep: Tensor, graph: Graph) -> Tensor:
-        """What the keep values multiply: `(E, B)` or `(E, 1)` connections, `(F,)` columns, or the entries."""
+    def factor(self, keep: Tensor, graph: PreparedGraph) -> Tensor:
+        """Spread the keep values over what they multiply: `(E, B)` or `(E, 1)`, `(F,)`, or the shape of the entries."""
         return keep
 
     def __str__(self) -> str:
-        plain = type(self)()
+        default = type(self)()
         words = [self.kind]
-        if self.blocks != plain.blocks:
+        if self.blocks != default.blocks:
             words.append(f"in {self.blocks} blocks")
-        if self.layer != plain.layer:
+        if self.layer != default.layer:
             words.append("of every layer" if self.layer is None else f"of layer {self.layer}")
-        if self.shared != plain.shared:
+        if self.shared != default.shared:
             words.append("shared" if self.shared else "anew")
-        if self.per != plain.per:
+        if self.per != default.per:
             words.append(f"per {self.per}")
         if self.rate is not None:
             o, t = self.rate
@@ -102,75 +123,75 @@ class Mask:
 
 
 def _noise(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    # In float32 a draw can be 0 exactly; its logit, and the gradient through it, must not be infinite.
+    # In float32 a draw can be exactly 0. Then its logit and the gradient would be infinite.
     return torch.rand(shape, generator=generator, device=generator.device).clamp_(1e-7, 1 - 1e-7)
 
 
 class DropConnections(Mask):
-    """The paper's mask: every connection, self-connections included, anew for each block of input features."""
+    """The paper's mask: drop connections, including self-connections, with a new draw for each block of features."""
 
     kind = "connections"
 
-    def uniform(self, graph: Graph, layer: LayerInput, generator: torch.Generator) -> Tensor:
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
         return _noise((len(graph.connections), self.blocks), generator)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DropEdges(Mask):
-    """EdgeDrop: a connection between two nodes, the same in every layer; self-connections stay."""
+    """EdgeDrop: drop connections between two nodes, the same in every layer. Self-connections stay."""
 
     kind = "edges"
     shared: bool = True
 
-    def uniform(self, graph: Graph, layer: LayerInput, generator: torch.Generator) -> Tensor:
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
         return _noise((len(graph.connections), 1), generator)
 
-    def factor(self, keep: Tensor, graph: Graph) -> Tensor:
+    def factor(self, keep: Tensor, graph: PreparedGraph) -> Tensor:
         return torch.where(graph.is_self, 1.0, keep)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DropNodes(Mask):
-    """NodeDrop: a node with all its connections, the same in every layer."""
+    """NodeDrop: drop nodes with all their connections, the same in every layer."""
 
     kind = "nodes"
     shared: bool = True
 
-    def uniform(self, graph: Graph, layer: LayerInput, generator: torch.Generator) -> Tensor:
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
         return _noise((graph.nodes, 1), generator)
 
-    def factor(self, keep: Tensor, graph: Graph) -> Tensor:
+    def factor(self, keep: Tensor, graph: PreparedGraph) -> Tensor:
         ends = keep[graph.connections.row] * keep[graph.connections.column]
         return torch.where(graph.is_self, keep[graph.connections.row], ends)
 
 
 class SelectSubgraph(DropNodes):
-    """SubgraphSelection: keep a neighbourhood grown from a random node, the share `1 - pi` of all nodes.
+    """SubgraphSelection: keep a neighborhood that grows from a random node, the share `1 - pi` of all nodes.
 
-    It grows through a random one of the edges at its border, again and again. That is the order in which a signal
-    arrives when each edge takes an independent exponential time, so one run of Dijkstra's algorithm finds it; when a
-    component is full, the growth goes on in another. A node's rank in that order is its noise.
+    In each step the neighborhood grows through a random edge at its border. When it fills a component, it continues in
+    another one. A signal that needs an independent exponential time for each edge reaches the nodes in the same order,
+    so one run of Dijkstra's algorithm finds the order. A node's noise is its rank in this order.
     """
 
     kind = "subgraph"
 
-    def uniform(self, graph: Graph, layer: LayerInput, generator: torch.Generator) -> Tensor:
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
         seed = torch.randint(2**31 - 1, (), generator=generator, device=generator.device).item()
         rank = _growth_rank(graph, np.random.default_rng(int(seed)))
-        uniform = 1 - (rank + 0.5) / graph.nodes  # the first nodes are the last to be dropped
+        uniform = 1 - (rank + 0.5) / graph.nodes  # the first nodes have the most noise, so they are kept longest
         return torch.as_tensor(uniform, dtype=torch.float32, device=generator.device)[:, None]
 
 
-def _growth_rank(graph: Graph, random: np.random.Generator) -> np.ndarray:
-    """For each node, how many nodes are reached before it, `(N,)`."""
+def _growth_rank(graph: PreparedGraph, random: np.random.Generator) -> np.ndarray:
+    """The number of nodes that are reached before each node, `(N,)`."""
     source, target = graph.connections.column.cpu().numpy(), graph.connections.row.cpu().numpy()
     one_way = source < target
-    delay = random.exponential(size=int(one_way.sum())) + 1e-12  # an entry of 0 would be no edge
+    delay = random.exponential(size=int(one_way.sum())) + 1e-12  # SciPy takes an entry of 0 for a missing edge
     shape = (graph.nodes, graph.nodes)
     delays = csr_matrix((delay, (source[one_way], target[one_way])), shape=shape)
     count, component = connected_components(delays, directed=False)
     shuffled = random.permutation(graph.nodes)
-    # The first node of each component in a random order is its root; the components follow in that order too.
+    # In a random order of the nodes, the first node of each component is its root. Components take turns in this order.
     _, first = np.unique(component[shuffled], return_index=True)
     arrival = dijkstra(delays, directed=False, indices=shuffled[first], min_only=True)
     turn = np.empty(count, dtype=np.int64)
@@ -182,23 +203,23 @@ def _growth_rank(graph: Graph, random: np.random.Generator) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class DropFeatures(Mask):
-    """FeatureDrop as GRACE has it: a column of the input for all nodes at once."""
+    """GRACE's FeatureDrop: drop columns of the input, for all nodes at once."""
 
     kind = "features"
     on = "columns"
     layer: int | None = 1
 
-    def uniform(self, graph: Graph, layer: LayerInput, generator: torch.Generator) -> Tensor:
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
         return _noise((layer.width,), generator)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DropEntries(Mask):
-    """FeatureDrop as the paper writes it, `X * Z`: each entry of the input on its own."""
+    """The paper's FeatureDrop, `X * Z`: drop single entries of the input."""
 
     kind = "entries"
     on = "entries"
     layer: int | None = 1
 
-    def uniform(self, graph: Graph, layer: LayerInput, generator: torch.Generator) -> Tensor:
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
         return _noise(tuple(layer.entries), generator)

@@ -1,4 +1,4 @@
-"""Generalised augmentation: the masks of a view, layer by layer, drawn at its drop rates."""
+"""The paper's generalized augmentation: it draws the masks of each view and layer at the view's drop rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from bgcl.augmentation.drop_rates import DropRate
+from bgcl.augmentation.drop_rates import DropRate, RatePosterior
 from bgcl.augmentation.masks import LayerInput, Mask, concrete, straight_through
-from bgcl.graph.prepared import Graph
+from bgcl.graph.prepared import PreparedGraph
 
 View = Literal["o", "t"]
 VIEWS: tuple[View, View] = ("o", "t")
@@ -17,11 +17,11 @@ VIEWS: tuple[View, View] = ("o", "t")
 
 @dataclass
 class LayerMask:
-    """The product of a layer's masks; None where nothing is masked."""
+    """The product of a layer's masks. None: nothing is masked."""
 
     connections: Tensor | None = None  # (E, B)
     columns: Tensor | None = None  # (F,)
-    entries: Tensor | None = None  # (N, F), or (nonzeros,) where the features are sparse
+    entries: Tensor | None = None  # (N, F) for dense features, (nonzeros,) for sparse ones
 
     def multiply(self, on: Literal["connections", "columns", "entries"], factor: Tensor) -> None:
         before: Tensor | None = getattr(self, on)
@@ -29,10 +29,7 @@ class LayerMask:
 
 
 class Augmentation(nn.Module):
-    """The masks, and for each view the drop rates of each mask.
-
-    Shapes: one `LayerMask` for each layer of the encoder.
-    """
+    """The masks, and the drop rates of each mask in each view."""
 
     def __init__(
         self, masks: Sequence[Mask], layers: int, *, hard: bool = False, temperature: float = 0.3,
@@ -55,15 +52,18 @@ class Augmentation(nn.Module):
         return any(mask.rate is None for mask in self.masks)
 
     def of(self, view: View) -> list[tuple[Mask, DropRate]]:
-        """Each mask of a view with its rates."""
+        """Each mask of a view with its drop rates."""
         rates = cast("nn.ModuleList", self.rates[view])
         return list(zip(self.masks, cast("list[DropRate]", list(rates)), strict=True))
 
     def draw(
-        self, view: View, graph: Graph, inputs: Sequence[LayerInput], generator: torch.Generator, *, hard: bool = False,
-        scale: float = 1.0,
+        self, view: View, graph: PreparedGraph, inputs: Sequence[LayerInput], generator: torch.Generator, *,
+        hard: bool = False, scale: float = 1.0,
     ) -> list[LayerMask]:  # fmt: skip
-        """Rates first, a draw or the median of their posterior, then masks at `scale` times these rates."""
+        """Draw the masks of a view at `scale` times its drop rates: one `LayerMask` for each layer.
+
+        The drop rates are a draw from their posterior, or its median.
+        """
         keep_values = straight_through if hard or self.hard else concrete
         layers = [LayerMask() for _ in range(self.layers)]
         for mask, rate in self.of(view):
@@ -78,12 +78,17 @@ class Augmentation(nn.Module):
                 layers[i].multiply(mask.on, mask.factor(keep, graph))
         return layers
 
+    def posteriors(self) -> dict[str, list[RatePosterior]]:
+        """For each view, the posterior of each mask's drop rates."""
+        with torch.no_grad():
+            return {view: [rate.posterior(str(mask)) for mask, rate in self.of(view)] for view in VIEWS}
+
     def kl(self) -> Tensor:
-        """`KL(q(Z, Pi) || p(Z, Pi))`: that of the rates alone, since masks given their rate have the prior's law."""
+        """`KL(q(Z, Pi) || p(Z, Pi))`. It is the KL of the rates, because `q(Z | Pi) = p(Z | Pi)`."""
         return sum((rate.kl() for view in VIEWS for _, rate in self.of(view)), torch.zeros(()))
 
     def kept(self, layer: int) -> Tensor:
-        """The expected share `1 - pi` of a layer's connections that is kept, averaged over the views."""
+        """The expected share `1 - pi` of a layer's connections that are kept, averaged over the views."""
         shares = []
         for view in VIEWS:
             share = torch.ones(())

@@ -1,42 +1,41 @@
-"""GRACE (Zhu et al., 2020): this package's own model with standard augmentations at fixed rates."""
+"""GRACE (Zhu et al., 2020): the model of this package with edges and features dropped at fixed rates."""
 
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from torch_geometric.data import Data
 
-from bgcl.baselines.method import Array, EmbeddingMethod, number, whole
-from bgcl.data.catalogue import find
+from bgcl.baselines.method import Array, Count, EmbeddingMethod, LearningRate, NotNegative, Positive, Widths
+from bgcl.data.catalog import find
 from bgcl.estimator import BGCL
 
 
-@dataclass(frozen=True, kw_only=True)
 class GRACE(EmbeddingMethod):
-    """EdgeDrop and FeatureDrop in two views, the contrastive loss with a projection head. Defaults are those for Cora.
+    """Two views that drop edges and features, and the contrastive loss with a projection head.
 
-    `weight_decay` is, as in the authors' configuration, that of Adam: the gradient of `weight_decay / 2 |W|^2`. Here it
-    is that of the encoder's weights alone, theirs is that of biases and head as well; at 1e-5 it hardly matters.
-    `batches` are unions of METIS clusters, within which a node finds its negatives.
+    The defaults are for Cora. `weight_decay` is the weight decay of Adam, the gradient of `weight_decay / 2 |W|^2`, as
+    in the authors' configuration. Here it applies to the weights of the encoder only, in the authors' code to biases
+    and projection head too. At 1e-5 this makes little difference. A batch is a union of METIS clusters, and the
+    negatives of a node are in the same batch.
     """
 
     edges: tuple[float, float] = (0.2, 0.4)  # drop rates of the two views
     features: tuple[float, float] = (0.3, 0.4)
-    widths: tuple[int, ...] = (256, 128)
+    widths: Widths = (256, 128)
     activation: Literal["relu", "prelu"] = "relu"
-    tau: float = number(0.4, above=True)
-    lr: float = number(5e-4, above=True, most=1)
-    weight_decay: float = number(1e-5)
-    epochs: int = whole(200)
-    batches: int = whole(1)
+    tau: Positive = 0.4
+    lr: LearningRate = 5e-4
+    weight_decay: NotNegative = 1e-5
+    epochs: Count = 200
+    batches: Count = 1
 
     @classmethod
     def published(cls, dataset: str) -> Self:
-        """The authors' configuration for Cora, Citeseer and PubMed.
+        """The authors' configuration for Cora, Citeseer and PubMed, and a choice of this project for other data sets.
 
-        They have none for the other data sets. There, widths, activation, tau, learning rate, epochs and batches are
-        those that the paper gives for BGCL (the first three, it says, are GRACE's; on Photo in batches, as BGCL is
-        trained here, with as many steps), and the drop rates are those that BGRL's authors published for BGRL on the
-        data set. So these are this project's choice, not GRACE's authors'.
+        For other data sets, the authors published no configuration. Widths, activation, tau, learning rate, epochs and
+        batches are the paper's values for BGCL; the paper states that the first three are from GRACE. Amazon-Photo is
+        trained in batches with the same number of steps, like BGCL here. Drop rates are those that the authors of BGRL
+        published for BGRL.
         """
         return cls(**_PUBLISHED[find(dataset).name])
 
@@ -76,7 +75,7 @@ _PUBLISHED: dict[str, dict[str, Any]] = {
     "coauthor-cs": {
         "edges": (0.3, 0.2), "features": (0.3, 0.4), "lr": 1e-4, "epochs": 50, "batches": 10,
     },
-    # Not in the paper's table: as Coauthor CS, and so many batches that they are no larger.
+    # Not in the paper's table: as Coauthor-CS, with more batches, so that a batch is not larger.
     "coauthor-physics": {
         "edges": (0.4, 0.1), "features": (0.1, 0.4), "lr": 1e-4, "epochs": 50, "batches": 20,
     },
@@ -84,5 +83,5 @@ _PUBLISHED: dict[str, dict[str, Any]] = {
 
 
 def widths_for(dataset: str) -> tuple[int, ...]:
-    """The widths of GRACE's encoder for a data set, for methods that are compared at the same width."""
+    """The widths of GRACE's encoder for a data set. Other methods use them for a comparison at the same width."""
     return GRACE.published(dataset).widths

@@ -1,11 +1,12 @@
-r"""Random walks on a graph, all of them at once: a step is a few operations on arrays as long as there are walks.
+r"""Random walks on a graph. All walks take a step together, with a few array operations.
 
-A first-order walk goes to each neighbour with the same probability. A second-order walk, which came from t and stands
-at v, goes to the neighbour x with a probability in proportion to
+A first-order walk goes to each neighbor with the same probability. A second-order walk that came from t to v goes to
+the neighbor x with a probability proportional to
 
-    1/p if x = t,    1 if x is a neighbour of t,    1/q otherwise,
+    1/p if x = t,    1 if x is a neighbor of t,    1/q otherwise.
 
-drawn by rejection: propose a neighbour at random, accept it with its weight over the greatest one, else propose again.
+Second-order steps are drawn by rejection sampling: propose a random neighbor, accept it with probability
+`weight / greatest weight`, or else propose again.
 """
 
 from dataclasses import dataclass
@@ -20,15 +21,15 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Neighbours:
-    """The neighbours of each node in compressed rows, sorted within a row."""
+class Neighbors:
+    """The neighbors of each node in compressed rows, sorted within each row."""
 
     pointer: Array  # (N + 1,)
-    neighbour: Array  # (E,)
+    neighbor: Array  # (E,)
 
     @classmethod
-    def of(cls, data: Data) -> "Neighbours":
-        """Those of a clean graph."""
+    def of(cls, data: Data) -> "Neighbors":
+        """The neighbors in a checked graph."""
         nodes = data.num_nodes
         source, target = data.edge_index.numpy()
         key = np.sort(source * nodes + target)
@@ -45,8 +46,8 @@ class Neighbours:
 
     @cached_property
     def _key(self) -> Array:
-        """`v N + u` for each edge from v to u, in rising order."""
-        return np.repeat(np.arange(self.nodes), self.degree) * self.nodes + self.neighbour
+        """`v N + u` for each edge from v to u, in ascending order."""
+        return np.repeat(np.arange(self.nodes), self.degree) * self.nodes + self.neighbor
 
     def connected(self, v: Array, u: Array) -> Array:
         """Whether there is an edge from v to u, for each pair."""
@@ -57,16 +58,16 @@ class Neighbours:
         return np.asarray(self._key[place] == wanted)
 
     def step(self, v: Array, random: np.random.Generator) -> Array:
-        """A random neighbour of each v; a node without neighbours stays where it is."""
+        """A random neighbor of each v; v itself if it has no neighbors."""
         degree = self.degree[v]
         chosen = self.pointer[v] + (random.random(len(v)) * degree).astype(np.int64)
         moves = degree > 0
         following = v.copy()
-        following[moves] = self.neighbour[chosen[moves]]
+        following[moves] = self.neighbor[chosen[moves]]
         return following
 
     def second_order_step(self, t: Array, v: Array, p: float, q: float, random: np.random.Generator) -> Array:
-        """The next node of walks that came from t to v."""
+        """The next node of each walk that came from t to v."""
         greatest = max(1 / p, 1.0, 1 / q)
         following = v.copy()
         waiting = np.flatnonzero(self.degree[v] > 0)
@@ -81,17 +82,26 @@ class Neighbours:
 
 
 def random_walks(
-    neighbours: Neighbours, walks: int, length: int, random: np.random.Generator, *, p: float = 1.0, q: float = 1.0
+    neighbors: Neighbors, walks: int, length: int, random: np.random.Generator, *, p: float = 1.0, q: float = 1.0
 ) -> Array:
-    """`walks` walks of `length` nodes from every node, `(walks * N, length)`; in each round the nodes are shuffled.
+    """Walk from every node.
 
-    With `p = q = 1` they are first-order walks.
+    Args:
+        neighbors: the graph.
+        walks: the number of walks from each node.
+        length: the number of nodes in a walk.
+        random: the random generator.
+        p: return parameter; see the top of this module.
+        q: in-out parameter. With `p = q = 1`, the walks are first-order walks.
+
+    Returns:
+        Node numbers, `(walks * N, length)`.
     """
-    start = np.concatenate([random.permutation(neighbours.nodes) for _ in range(walks)])
+    start = np.concatenate([random.permutation(neighbors.nodes) for _ in range(walks)])
     steps = [start]
     for i in range(1, length):
         if i == 1 or p == q == 1:
-            steps.append(neighbours.step(steps[-1], random))
+            steps.append(neighbors.step(steps[-1], random))
         else:
-            steps.append(neighbours.second_order_step(steps[-2], steps[-1], p, q, random))
+            steps.append(neighbors.second_order_step(steps[-2], steps[-1], p, q, random))
     return np.stack(steps, axis=1)

@@ -1,4 +1,4 @@
-"""The command line. Nothing heavy is imported before a command needs it, so that `bgcl --help` is quick."""
+"""The command line. A command imports torch and other large packages when it runs, so that `bgcl --help` is fast."""
 
 import signal
 import sys
@@ -6,13 +6,8 @@ from typing import Annotated
 
 import typer
 
-import bgcl.cli.data as data
-import bgcl.cli.inspect as inspection
-import bgcl.cli.predictions as predictions
-import bgcl.cli.report as report
-import bgcl.cli.reproduce as reproduce
-import bgcl.cli.training as training
 from bgcl import __version__
+from bgcl.cli import data, demo, embed, evaluate, inspect, predict, rank, report, reproduce, train
 from bgcl.errors import BGCLError, InterruptedRunError
 
 app = typer.Typer(
@@ -24,7 +19,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run a command; bad input ends in one line on standard error and exit code 2."""
+    """Run a command. Bad input gives one line on standard error and exit code 2."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = app(standalone_mode=False)
@@ -33,7 +28,7 @@ def main() -> None:
     except typer.TyperException as error:
         _fail(f"{error.format_message()} Try 'bgcl --help'.", 2)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; so do we, without a word
+        sys.stderr.close()  # the reader of the output is gone, as with `bgcl ... | head`
         raise SystemExit(1) from None
     except OSError as error:
         _fail(f"Cannot read or write {error.filename or 'a file'}: {error.strerror or error}.", 2)
@@ -67,13 +62,9 @@ def _options(
 ) -> None: ...
 
 
-app.command()(training.demo)
-app.command()(inspection.inspect)
-app.command()(training.train)
-app.command()(predictions.embed)
-app.command()(predictions.evaluate)
-app.command()(predictions.predict)
-app.command()(predictions.rank)
-app.command()(reproduce.reproduce)
-app.command()(report.report)
+for command in (
+    demo.demo, inspect.inspect, train.train, embed.embed, evaluate.evaluate, predict.predict, rank.rank, report.report,
+    reproduce.reproduce,
+):  # fmt: skip
+    app.command()(command)
 app.add_typer(data.app, name="data")

@@ -1,21 +1,23 @@
-"""`bgcl data`: list, get and verify data sets."""
+"""`bgcl data`: list, download and verify data sets."""
 
 from typing import Annotated
 
 import typer
 
-from bgcl.cli.common import Json, Quiet, print_json, print_table
+from bgcl.cli.options import Json, Quiet
+from bgcl.cli.printing import print_json, print_table
 
-app = typer.Typer(help="List, get and verify data sets.", no_args_is_help=True)
+app = typer.Typer(help="List, download and verify data sets.", no_args_is_help=True)
 
 
 @app.command("list")
 def data_list(quiet: Quiet = False, json: Json = False) -> None:
-    """List the data sets, and where each of them is."""
-    from bgcl.data import DATASETS, locate
+    """List the data sets and where each is stored."""
+    from bgcl.data.catalog import DATASETS
+    from bgcl.data.store import locate
 
     facts = [
-        {"name": name, "nodes": d.nodes, "edges": d.edges, "attributes": d.features, "classes": d.classes,
+        {"name": name, "nodes": d.nodes, "edges": d.edges, "attributes": d.num_attributes, "classes": d.classes,
          "where": str(locate(name)[0])}
         for name, d in DATASETS.items()
     ]  # fmt: skip
@@ -27,12 +29,12 @@ def data_list(quiet: Quiet = False, json: Json = False) -> None:
 
 @app.command("get")
 def data_get(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of data sets.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of data sets, see 'bgcl data list'.")],
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Get data sets and put them into the cache."""
-    from bgcl.data import get
+    """Download data sets into the cache."""
+    from bgcl.data.store import get
 
     found = {name: str(get(name, quiet=quiet or json)) for name in names}
     if json:
@@ -45,13 +47,14 @@ def data_get(
 @app.command("verify")
 def data_verify(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", help="By itself, all that are here.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Names of data sets. Default: all on this machine.")
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Compare the data sets that are on this machine with their checksums."""
-    from bgcl.data import DATASETS, Place, locate, verify
+    """Compare the data sets on this machine with their checksums."""
+    from bgcl.data.catalog import DATASETS
+    from bgcl.data.store import Place, locate, verify
 
     names = names or [name for name in DATASETS if locate(name)[0] != Place.ABSENT]
     found = [verify(name) for name in names]

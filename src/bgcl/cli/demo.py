@@ -1,36 +1,53 @@
-"""`bgcl demo`: train on Cora, predict its nodes from the draws, and show how far the predictions can be trusted."""
+"""`bgcl demo`: train on Cora, classify its nodes, and show how reliable the predictions are."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from rich.console import Console
+import typer
 
-from bgcl.cli.common import fit_and_keep, print_json, print_rates, print_table
-from bgcl.data import load
-from bgcl.downstream.evaluation import Array, SplitResult, evaluate_model, summary
-from bgcl.estimator import BGCL
-from bgcl.measures.uncertainty import RECOMMENDED
-from bgcl.reporting.evaluation_plots import save_evaluation
-from bgcl.reporting.report.page import report
-from bgcl.reporting.training_plots import posterior_figure, save, training_figure
+from bgcl.cli.options import Json, Quiet
+from bgcl.cli.printing import print_json, print_rates, print_table, rates_as_json
+from bgcl.cli.train import fit_and_save
+
+if TYPE_CHECKING:
+    from bgcl.downstream.evaluation import Array, SplitResult
 
 SPLITS = 10
 
 
-def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) -> None:
-    """Train, evaluate, print tables, and save pictures and the report in the run's folder."""
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="Folder for the run, the plots and the report. An older run there is replaced.")
+    ] = Path("run"),
+    epochs: Annotated[int | None, typer.Option(help="Number of epochs. Default: the preset for Cora.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of every random number.")] = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Train on the bundled Cora graph, classify its nodes, and write a report page and plots."""
+    import numpy as np
+    from rich.console import Console
+
+    from bgcl.data.store import load
+    from bgcl.downstream.evaluation import evaluate, summary
+    from bgcl.estimator import BGCL
+    from bgcl.measures.uncertainty import RECOMMENDED
+    from bgcl.reporting.plots import save, save_evaluation
+    from bgcl.reporting.report.page import report
+    from bgcl.settings import DEFAULT
+
     data = load("cora")
     show = not (quiet or json)
     console = Console(quiet=not show)
     console.print(f"Cora: {data.num_nodes:,} papers, {data.num_edges // 2:,} citations. Training without labels.")
-    model = BGCL(preset="cora", seed=seed, **settings)
-    fit_and_keep(model, data, out, "cora", show=show)
-    console.print(f"Classifying from the draws, with the labels of 10 % of the papers, {SPLITS} random splits.")
-    results = evaluate_model(model, data, "grace", SPLITS, progress=show)
-    save(training_figure(model.history_), out / "training.png")
-    save(posterior_figure(model.history_), out / "drop_rates.png")
-    pictures = [out / "training.png", out / "drop_rates.png", *save_evaluation(results, out)]
+    model = BGCL("cora", seed=seed, epochs=DEFAULT if epochs is None else epochs)
+    fit_and_save(model, data, out, "cora", show=show)
+    console.print(f"Training classifiers on the labels of 10 % of the papers, {SPLITS} random splits.")
+    results = evaluate(model, data, "grace", SPLITS, progress=show)
+    plots = {"training.png": model.plot_training(), "drop_rates.png": model.plot_drop_rates()}
+    for name, figure in plots.items():
+        save(figure, out / name)
+    pictures = [*(out / name for name in plots), *save_evaluation(results, out)]
     console.print("Drawing the map of the papers for the report.")
     page = report(model, data, out / "report.html", progress=show)
     first = results[0]
@@ -38,7 +55,7 @@ def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) 
     scores = summary([results])
     found: dict[str, Any] = {
         "scores": scores,
-        "drop_rates": model.drop_rates_,
+        "drop_rates": rates_as_json(model.drop_rates_),
         "most_certain": _rows(first, order[:3]),
         "least_certain": _rows(first, order[-3:][::-1]),
         "pictures": [str(path) for path in pictures],
@@ -47,17 +64,17 @@ def run_demo(out: Path, *, seed: int, quiet: bool, json: bool, **settings: Any) 
     if json:
         print_json(found)
         return
-    _print_scores(scores)
-    print("\nThe most and the least certain papers whose label was not seen, in the first split:")
+    _print_scores(scores, RECOMMENDED)
+    print("\nThe three most certain and the three least certain test papers of the first split:")
     print_table([*found["most_certain"], *found["least_certain"]])
     print("\nWhat each view learned to drop:")
-    print_rates(model)
-    print(f"\nPictures: {', '.join(str(path) for path in pictures)}")
-    print(f"A page to look at: {page}")
+    print_rates(model.drop_rates_)
+    print(f"\nPlots: {', '.join(found['pictures'])}")
+    print(f"Report: {page}")
 
 
-def _rows(result: SplitResult, which: Array) -> list[dict[str, Any]]:
-    """Some test nodes of a split: what was predicted, how sure, and what is true."""
+def _rows(result: "SplitResult", which: "Array") -> list[dict[str, Any]]:
+    """Some test nodes of a split: the predicted class, its probability, and the true class."""
     probability = result.uncertainty.probability[which]
     return [
         {"node": int(node), "label": int(label), "predicted": int(row.argmax()), "probability": float(row.max())}
@@ -65,14 +82,14 @@ def _rows(result: SplitResult, which: Array) -> list[dict[str, Any]]:
     ]
 
 
-def _print_scores(scores: dict[str, dict[str, float]]) -> None:
+def _print_scores(scores: dict[str, dict[str, float]], measure: str) -> None:
     words = {
-        "accuracy": "accuracy, more is better",
-        "ece": "calibration error (ECE), less is better",
-        f"pavpu:{RECOMMENDED}": "PAvPU, area, more is better",
-        f"auroc:{RECOMMENDED}": "AUROC of finding errors, more is better",
+        "accuracy": "accuracy (higher is better)",
+        "ece": "calibration error, ECE (lower is better)",
+        f"pavpu:{measure}": "area under PAvPU (higher is better)",
+        f"auroc:{measure}": "error detection, AUROC (higher is better)",
     }
     print_table([
-        {"score": text, "mean": scores[name]["mean"], "deviation over splits": scores[name]["over_splits"]}
+        {"score": text, "mean": scores[name]["mean"], "std over splits": scores[name]["over_splits"]}
         for name, text in words.items()
     ])  # fmt: skip

@@ -1,37 +1,29 @@
-"""`bgcl inspect`: what was understood of a graph, and what looks wrong."""
+"""`bgcl inspect`: how a graph was read, and what looks wrong with it."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from bgcl.cli import graphs
-from bgcl.cli.common import Json, Quiet, print_json
+from bgcl.cli import options
+from bgcl.cli.opening import load_graph
+from bgcl.cli.printing import print_json
 
 if TYPE_CHECKING:
     from bgcl.data.inspection import Inspection
 
-SHOWN = 12  # classes and columns that fit on a screen
+SHOWN = 12  # number of classes and columns that are printed
 
 
 def inspect(
-    graph: Annotated[str, typer.Argument(metavar="GRAPH", help=graphs.GRAPH)],
-    nodes: graphs.Nodes = None,
-    label: graphs.Label = None,
-    id_: graphs.Id = None,
-    source: graphs.Source = None,
-    target: graphs.Target = None,
-    ignore: graphs.Ignore = None,
-    categorical: graphs.Categorical = None,
-    text: graphs.Text = None,
-    words: graphs.WordLimit = 2000,
-    skip_unknown: graphs.SkipUnknown = False,
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Say what was understood of a graph and what looks wrong, before any training."""
+    graph: options.Graph,
+    nodes: options.Nodes = None, label: options.Label = None, id_: options.Id = None,
+    source: options.Source = None, target: options.Target = None, ignore: options.Ignore = None,
+    categorical: options.Categorical = None, text: options.Text = None, words: options.WordLimit = options.WORDS,
+    skip_unknown: options.SkipUnknown = False,
+    quiet: options.Quiet = False, json: options.Json = False,
+) -> None:  # fmt: skip
+    """Show how a graph is read and what looks wrong with it, before any training."""
     from bgcl.data.inspection import inspect as look_at
 
-    data, reading = graphs.load_graph(
+    data, reading = load_graph(
         graph, nodes, True, label=label, id=id_, source=source, target=target, ignore=ignore, categorical=categorical,
         text=text, words=words, skip_unknown=skip_unknown,
     )  # fmt: skip
@@ -52,23 +44,29 @@ def _print(graph: str, found: "Inspection") -> None:
     degree = found.degree
     for name, text in {
         "graph": graph,
-        "guessed": "; ".join(found.guesses),
-        "nodes": f"{found.nodes:,}, of which {found.isolated:,} without an edge",
-        "edges": f"{found.edges:,}; a node has {degree['mean']:.1f} neighbours, at most {degree['greatest']:,}",
-        "components": f"{found.components:,}, the largest of {found.largest_component:,} nodes",
-        "attributes": f"{found.attributes:,}, {found.filled:.0%} of them other than zero",
+        "inferred": "; ".join(found.guesses),
+        "nodes": f"{found.nodes:,}, of which {found.isolated:,} have no edge",
+        "edges": f"{found.edges:,}; a node has {degree['mean']:.1f} neighbors, at most {degree['greatest']:,}",
+        "components": f"{found.components:,}, the largest with {found.largest_component:,} nodes",
+        "attributes": f"{found.num_attributes:,}, of which {found.filled:.0%} are not zero",
         "columns": _few([f"{name} ({became})" for name, became in found.columns.items()]),
-        "labels": f"{found.labelled:,} of {found.nodes:,} nodes ({found.labelled / found.nodes:.0%})",
+        "labels": f"{found.labeled:,} of {found.nodes:,} nodes ({found.labeled / found.nodes:.0%})",
         "classes": _few([f"{name} {count:,}" for name, count in found.classes.items()]),
-        "homophily": ""
-        if found.homophily is None
-        else f"{found.homophily:.2f} of the edges join the same class; {found.homophily_by_chance:.2f} would by chance",
+        "homophily": _homophily(found),
     }.items():
         if text:
             table.add_row(name, text)
     for number, warning in enumerate(found.warnings):
-        table.add_row("" if number else "to look at", f"- {warning}")
+        table.add_row("" if number else "check", f"- {warning}")
     Console(highlight=False, markup=False).print(table)
+
+
+def _homophily(found: "Inspection") -> str:
+    if found.homophily is None:
+        return ""
+    return (
+        f"{found.homophily:.2f} of the edges join nodes of one class; {found.homophily_by_chance:.2f} would by chance"
+    )
 
 
 def _few(parts: list[str]) -> str:

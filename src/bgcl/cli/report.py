@@ -1,30 +1,33 @@
-"""`bgcl report`: a page that shows what a model knows of its nodes, and what it does not."""
+"""`bgcl report`: one HTML page that shows what a model knows about its nodes, and how sure it is."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bgcl.cli.common import DrawSeed, GraphOf, Json, Quiet, RunFolder, Samples, open_run, print_json
+from bgcl.cli.opening import open_run
+from bgcl.cli.options import DrawSeed, Json, Quiet, RunFolder, Samples, TrainingGraph
+from bgcl.cli.printing import print_json
 
 
 def report(
     run: RunFolder,
-    out: Annotated[Path | None, typer.Option(help="Page to write; by itself report.html in the run's folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="HTML file to write. Default: report.html in the folder of the run.")
+    ] = None,
     samples: Samples = 100,
     seed: DrawSeed = None,
-    graph: GraphOf = None,
+    graph: TrainingGraph = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Write one page to look at, which works offline: map, certainty, nodes to review, training."""
+    """Write one HTML page that works offline: map of the nodes, uncertainty, nodes to review, training."""
     from bgcl.reporting.report.page import check_out
+    from bgcl.reporting.report.page import report as write
 
     page = run / "report.html" if out is None else out
     check_out(page)
     model, data = open_run(run, graph, quiet)
-    from bgcl.reporting.report.page import report as write
-
     write(model, data, page, samples=samples, seed=seed, progress=not (quiet or json))
     size = page.stat().st_size
     if json:

@@ -1,48 +1,53 @@
-"""`bgcl reproduce`: the paper's tables and figures, its numbers beside ours."""
+"""`bgcl reproduce`: the tables and figures of the paper, with its numbers next to ours."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bgcl.cli.common import Json, Quiet, print_json
+from bgcl.cli.options import Json, Quiet
+from bgcl.cli.printing import print_json
 from bgcl.errors import BGCLError, InterruptedRunError, nearest
 
 NAMES = ("table1", "table2", "pavpu", "astd", "ablations")
 
 
 def reproduce(
-    what: Annotated[str, typer.Argument(metavar="|".join((*NAMES, "all")), help="Which table or figure.")],
+    what: Annotated[str, typer.Argument(metavar="|".join((*NAMES, "all")), help="Table or figure to compute.")],
     quick: Annotated[
         bool,
         typer.Option(
             "--quick",
-            help="The first data set, few epochs and splits: tests the pipeline in minutes, not the method.",
+            help="Compute only the first data set, with few epochs and splits. It takes minutes and tests the program, "
+            "not the method. Default: off.",
         ),
     ] = False,
-    datasets: Annotated[str | None, typer.Option(help="Data sets, with commas between them.")] = None,
-    methods: Annotated[str | None, typer.Option(help="Methods, with commas between them.")] = None,
+    datasets: Annotated[str | None, typer.Option(help="Names of data sets, separated by commas. Default: all.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Names of methods, separated by commas. Default: all.")] = None,
     seeds: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Number of training seeds; by itself 5, or 3 on larger graphs, 2 for ablations, 1 for astd; "
-            "most baselines have one.",
+            help="Number of training seeds. Default: 5, or 3 on larger graphs, 2 for ablations, 1 for astd and most "
+            "baselines.",
         ),
     ] = None,
-    splits: Annotated[int | None, typer.Option(min=1, help="Number of splits, instead of the usual.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the files of results.")] = Path("results"),
-    cache: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder where what was computed is kept.")] = None,
+    splits: Annotated[int | None, typer.Option(min=1, help="Number of splits. Default: as in the protocol.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes that compute at the same time.")] = 1,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the result files.")] = Path("results"),
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder that keeps finished results. Default: a folder in the user's cache."),
+    ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Compute the paper's tables and figures. What was computed before is not computed again."""
+    """Compute the paper's tables and figures. Finished results are kept and not computed again."""
     if what not in (*NAMES, "all"):
         raise BGCLError(f"There is no table or figure '{what}'. {nearest(what, (*NAMES, 'all'))}")
     from bgcl.reproduce import experiments, pages, results
     from bgcl.reproduce.cache import Cache, default_folder
-    from bgcl.reproduce.live import live
+    from bgcl.reproduce.live_table import live_table
     from bgcl.reproduce.run import run
 
     chosen = NAMES if what == "all" else (what,)
@@ -59,13 +64,13 @@ def reproduce(
         cells = experiments.cells(name, seeds=seeds, splits=splits, quick=quick, **only)
         path = results.path_of(folder, name)
         try:
-            with live(name, cells, show=not quiet and not json) as table:
+            with live_table(name, cells, show=not quiet and not json) as table:
                 for cell, result, reason in run(cells, kept, jobs=jobs, begins=table.begins):
                     if result is not None:
                         results.write(path, name, [result])
                     table.ends(cell, result, reason)
         except KeyboardInterrupt:
-            raise InterruptedRunError("what was finished is kept; the same command goes on from there.") from None
+            raise InterruptedRunError("finished results are kept. Run the same command to continue.") from None
         files[name] = str(path)
         if not json:
             print(pages.text(name, results.read(path)))
@@ -78,7 +83,7 @@ def _list(names: str | None) -> list[str] | None:
 
 
 def _those_of(experiment: str, key: str, given: list[str] | None) -> list[str] | None:
-    """Those of the names that an experiment has; all where none were given."""
+    """The given names that an experiment has; None, which means all, if no names were given."""
     from bgcl.reproduce.experiments import EXPERIMENTS
 
     return None if given is None else [name for name in given if name in getattr(EXPERIMENTS[experiment], key)]

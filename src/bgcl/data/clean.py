@@ -1,4 +1,4 @@
-"""From raw arrays to a clean graph: undirected, no self-loops, no duplicates, every value checked."""
+"""Clean raw arrays: undirected edges without self-loops and duplicates, and every value checked."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ MASKS = ("train_mask", "val_mask", "stopping_mask", "test_mask")
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
-    """A clean attributed graph of N nodes, E undirected edges and F attributes, as plain arrays."""
+class CleanGraph:
+    """A clean graph of N nodes, E undirected edges and F attributes, as plain arrays."""
 
     edges: Array  # (2, E) int64, u < v, sorted by (u, v)
     attributes: csr_matrix  # (N, F) float32, sorted indices, no stored zeros
@@ -32,10 +32,21 @@ class Graph:
 
 def clean(
     edges: Array, attributes: csr_matrix, labels: Array | None, masks: Mapping[str, Array], *, where: str
-) -> Graph:
-    """Check raw arrays and bring them into the form of `Graph`. `where` names their source in errors."""
+) -> CleanGraph:
+    """Check raw arrays and make a `CleanGraph`.
+
+    Args:
+        edges: pairs of node numbers `(2, M)`, in any order and direction.
+        attributes: attributes `(N, F)`.
+        labels: class numbers `(N,)`, -1 for unlabeled nodes, or None.
+        masks: boolean masks by name, each `(N,)` or `(N, splits)`.
+        where: source of the arrays, for errors.
+
+    Raises:
+        BGCLError: if a shape or a value is wrong.
+    """
     nodes = int(attributes.shape[0])
-    return Graph(
+    return CleanGraph(
         edges=clean_edges(edges, nodes, where=where),
         attributes=_clean_attributes(attributes, where),
         labels=None if labels is None else _clean_labels(labels, nodes, where),
@@ -44,9 +55,9 @@ def clean(
 
 
 def clean_edges(edges: Array, nodes: int, *, where: str) -> Array:
-    """(2, M) directed pairs -> (2, E) undirected pairs u < v, each once, sorted, without self-loops."""
+    """Directed pairs `(2, M)` as undirected pairs `(2, E)`: u < v, sorted, without self-loops and duplicates."""
     if nodes == 0:
-        raise BGCLError(f"{where}: the graph is empty, it has no nodes. Give at least two nodes and an edge.")
+        raise BGCLError(f"{where}: the graph is empty, it has no nodes. Give it at least two nodes and an edge.")
     if edges.ndim != 2 or edges.shape[0] != 2:
         raise BGCLError(f"{where}: edges must have the shape (2, number of edges). Got {edges.shape} instead.")
     if edges.dtype.kind not in "iu":
@@ -58,42 +69,63 @@ def clean_edges(edges: Array, nodes: int, *, where: str) -> Array:
             f"there are {nodes} nodes, numbered 0 to {nodes - 1}."
         )
     low, high = edges.astype(np.int64).min(axis=0), edges.astype(np.int64).max(axis=0)
-    proper = low != high
-    keys = np.unique(low[proper] * nodes + high[proper])
+    no_loop = low != high
+    keys = np.unique(low[no_loop] * nodes + high[no_loop])
     if keys.size == 0:
         raise BGCLError(f"{where}: the graph is empty, it has no edges between different nodes.")
     return np.stack([keys // nodes, keys % nodes])
 
 
 def both_directions(edges: Array, nodes: int) -> Array:
-    """(2, E) pairs u < v -> (2, 2E) pairs in both directions, sorted by (row, column)."""
+    """Pairs `(2, E)` with u < v as pairs `(2, 2E)` in both directions, sorted by row and column."""
     keys = np.sort(np.concatenate([edges[0] * nodes + edges[1], edges[1] * nodes + edges[0]]))
     return np.stack([keys // nodes, keys % nodes])
 
 
+def is_clean(pairs: Array, nodes: int) -> bool:
+    """Whether pairs `(2, M)` are sorted, in both directions, and without self-loops and duplicates.
+
+    Nothing is sorted: the adjacency matrix must be equal to its transpose, which takes one counting pass.
+    """
+    if pairs.ndim != 2 or pairs.shape[0] != 2 or pairs.dtype != np.int64 or not pairs.size:
+        return False
+    row, column = pairs
+    if pairs.min() < 0 or pairs.max() >= nodes or (row == column).any():
+        return False
+    if not (np.diff(row * nodes + column) > 0).all():
+        return False
+    pointer = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=nodes))])
+    adjacency = csr_matrix((np.ones(len(row), dtype=np.int8), column, pointer), shape=(nodes, nodes))
+    transposed = adjacency.T.tocsr()
+    return bool((transposed.indptr == pointer).all() and (transposed.indices == column).all())
+
+
 def undirected(source: Array, target: Array, nodes: int) -> Array:
-    """Pairs of node numbers, as `clean_edges` and `both_directions` would make them: in one sort, by shifts."""
+    """Clean pairs `(2, 2E)` in both directions, as `clean_edges` and `both_directions` make them, but in one sort.
+
+    A pair is packed into one integer by shifting bits.
+    """
     bits, count = max(nodes - 1, 1).bit_length(), len(source)
     keys = np.empty(2 * count, dtype=np.int64)
-    for half, first, second in ((keys[:count], source, target), (keys[count:], target, source)):
-        np.left_shift(first, bits, out=half)
-        half |= second
+    for half, row, column in ((keys[:count], source, target), (keys[count:], target, source)):
+        np.left_shift(row, bits, out=half)
+        half |= column
     loops = np.flatnonzero(source == target)
-    if loops.size:  # they sort behind all others, and are cut off
+    if loops.size:  # they are sorted to the end and cut off
         keys[loops] = keys[loops + count] = np.iinfo(np.int64).max
     keys.sort()
     keys = keys[: len(keys) - 2 * loops.size]
-    fresh = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    keys = keys[fresh]
+    first = np.ones(len(keys), dtype=bool)  # not a duplicate
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    keys = keys[first]
     pairs = np.empty((2, len(keys)), dtype=np.int64)
     np.right_shift(keys, bits, out=pairs[0])
     np.bitwise_and(keys, (1 << bits) - 1, out=pairs[1])
     return pairs
 
 
-def digest(graph: Graph) -> str:
-    """SHA-256 of the content: the same graph has the same digest whatever file it came from."""
+def content_digest(graph: CleanGraph) -> str:
+    """SHA-256 of the content. It does not depend on the file that the graph was read from."""
     attributes = graph.attributes
     parts: list[tuple[str, Array, str]] = [
         ("edges", graph.edges.T, "<i8"),
@@ -114,10 +146,10 @@ def digest(graph: Graph) -> str:
 
 def _clean_attributes(attributes: csr_matrix, where: str) -> csr_matrix:
     if attributes.shape[1] == 0:
-        raise BGCLError(f"{where}: the nodes have no attributes. Give each node at least one.")
+        raise BGCLError(f"{where}: the nodes have no attributes. Give each node at least one attribute.")
     if attributes.dtype.kind not in "biuf":
         raise BGCLError(f"{where}: attributes must be numbers. Got values of type {attributes.dtype} instead.")
-    with np.errstate(over="ignore"):  # too large for float32 becomes infinity, which the next check names
+    with np.errstate(over="ignore"):  # too large for float32 becomes infinity, which the next check finds
         attributes = attributes.astype(np.float32)
     wrong = np.flatnonzero(~np.isfinite(attributes.data))
     if wrong.size:
@@ -133,7 +165,9 @@ def _clean_attributes(attributes: csr_matrix, where: str) -> csr_matrix:
 
 def _clean_labels(labels: Array, nodes: int, where: str) -> Array:
     if labels.shape != (nodes,):
-        raise BGCLError(f"{where}: labels must have the shape ({nodes},), one a node. Got {labels.shape} instead.")
+        raise BGCLError(
+            f"{where}: labels must have the shape ({nodes},), one for each node. Got {labels.shape} instead."
+        )
     if labels.dtype.kind not in "iu" or labels.min() < -1:
         raise BGCLError(f"{where}: labels must be class numbers from 0, or -1 for an unlabeled node.")
     return labels.astype(np.int64)
@@ -141,7 +175,7 @@ def _clean_labels(labels: Array, nodes: int, where: str) -> Array:
 
 def _clean_mask(name: str, mask: Array, nodes: int, where: str) -> Array:
     if mask.ndim not in (1, 2) or mask.shape[0] != nodes:
-        raise BGCLError(f"{where}: {name} must have one row a node, {nodes} in all. Got the shape {mask.shape}.")
+        raise BGCLError(f"{where}: {name} must have {nodes} rows, one for each node. Got the shape {mask.shape}.")
     if mask.dtype.kind not in "biu" or not np.isin(mask, (0, 1)).all():
-        raise BGCLError(f"{where}: {name} must hold true and false (1 and 0), not node numbers.")
+        raise BGCLError(f"{where}: {name} must hold true and false (or 1 and 0), not node numbers.")
     return mask.astype(bool)

@@ -1,4 +1,4 @@
-"""Graphs that are in memory: pandas, polars and Arrow frames, NetworkX graphs, SciPy and NumPy matrices."""
+"""Tables from objects in memory: pandas, polars and Arrow frames, NetworkX graphs, SciPy and NumPy matrices."""
 
 from typing import Any
 
@@ -14,22 +14,24 @@ Array = npt.NDArray[Any]
 
 
 def is_frame(value: object) -> bool:
-    """Whether a value is a table of columns, of any library that speaks Arrow or the interchange protocol."""
+    """Whether a value is a dict of columns, or a frame of any library that supports Arrow or `__dataframe__`."""
     return isinstance(value, dict | pa.Table) or any(
         hasattr(value, name) for name in ("__arrow_c_stream__", "__dataframe__")
     )
 
 
 def is_matrix(value: object) -> bool:
+    """Whether a value is a SciPy or NumPy matrix."""
     return issparse(value) or (isinstance(value, np.ndarray) and value.ndim == 2)
 
 
 def is_networkx(value: object) -> bool:
+    """Whether a value has the methods of a NetworkX graph."""
     return all(hasattr(value, name) for name in ("nodes", "edges", "adj", "is_directed"))
 
 
 def frame(value: Any, name: str) -> Frame:
-    """A table of any library. The index of a pandas frame is a column too, unless it only counts the rows."""
+    """A table of any library. The index of a pandas frame becomes a column, unless it only counts the rows."""
     try:
         if isinstance(value, pa.Table):
             table = value
@@ -46,7 +48,7 @@ def frame(value: Any, name: str) -> Frame:
             table = pyarrow.interchange.from_dataframe(value)
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise BGCLError(f"{name}: a column mixes types, or has one that is not understood ({reason}).") from error
+        raise BGCLError(f"{name}: a column mixes types, or has a type that is not supported ({reason}).") from error
     return Frame(name, table)
 
 
@@ -55,10 +57,10 @@ def _array(values: Any) -> Any:
 
 
 def networkx_frames(graph: Any, name: str = "the NetworkX graph") -> tuple[Frame, Frame]:
-    """The edges and the nodes of a NetworkX graph, with a column for each attribute that a node has."""
+    """The tables of edges and nodes of a NetworkX graph, with a column for each attribute of a node."""
     nodes = list(graph.nodes(data=True))
     if not nodes:
-        raise BGCLError(f"{name} is empty, it has no nodes.")
+        raise BGCLError(f"{name} is empty: it has no nodes.")
     keys = list(dict.fromkeys(key for _, attributes in nodes for key in attributes))
     identity = next(name for name in ("id", "node_id", "(id)") if name not in keys)
     columns: dict[str, Any] = {identity: [node for node, _ in nodes]}
@@ -66,38 +68,40 @@ def networkx_frames(graph: Any, name: str = "the NetworkX graph") -> tuple[Frame
         first = type(columns[identity][0])
         other = next(node for node in columns[identity] if type(node) is not first)
         raise BGCLError(
-            f"{name}: its nodes are of several types, such as {columns[identity][0]!r} and {other!r}. Make them one."
+            f"{name}: its nodes have several types, such as {columns[identity][0]!r} and {other!r}. Use one type."
         )
     if not isinstance(columns[identity][0], int | str | np.integer):
         raise BGCLError(f"{name}: nodes must be whole numbers or text. Got {columns[identity][0]!r} instead.")
     columns |= {str(key): [attributes.get(key) for _, attributes in nodes] for key in keys}
     pairs = list(graph.edges())
-    ids = type(columns[identity][0]) is str
+    is_text = type(columns[identity][0]) is str
     ends = {
-        end: pa.array([pair[i] for pair in pairs], type=pa.string() if ids else pa.int64())
+        end: pa.array([pair[i] for pair in pairs], type=pa.string() if is_text else pa.int64())
         for i, end in enumerate(("source", "target"))
     }
     return frame(ends, f"{name}'s edges"), frame(columns, f"{name}'s nodes")
 
 
 def matrix_edges(matrix: Any, name: str = "the matrix") -> tuple[Array, int]:
-    """The pairs `(2, M)` of a square matrix's entries other than 0, and the number of nodes."""
+    """The row and column `(2, M)` of each nonzero entry of a square matrix, and the number of nodes."""
     if matrix.shape[0] != matrix.shape[1]:
-        raise BGCLError(f"{name} must be square, nodes by nodes. Its shape is {matrix.shape[0]} x {matrix.shape[1]}.")
+        raise BGCLError(f"{name} must be square, (nodes, nodes). Its shape is {matrix.shape[0]} x {matrix.shape[1]}.")
     entries = csr_matrix(matrix).tocoo()
     keep = entries.data != 0
     return np.stack([entries.row[keep], entries.col[keep]]).astype(np.int64), int(matrix.shape[0])
 
 
 def matrix_frame(matrix: Any) -> Frame:
-    """The edges of a matrix; ids are the numbers of its rows."""
+    """The table of edges of an adjacency matrix. The ids are the row numbers."""
     pairs, _ = matrix_edges(matrix)
     return Frame("the matrix", pa.table({"source": pairs[0], "target": pairs[1]}))
 
 
 def with_row_numbers(table: Frame, rows: int) -> tuple[Frame, str]:
-    """A frame of nodes with the numbers of its rows as their ids, and the name of that column."""
+    """A table of nodes with a column of row numbers for their ids, and the name of that column."""
     if table.table.num_rows != rows:
-        raise BGCLError(f"{table.name} has {table.table.num_rows} rows, but the matrix has {rows}. Give each node one.")
+        raise BGCLError(
+            f"{table.name} has {table.table.num_rows} rows, but the matrix has {rows}. Give each node one row."
+        )
     name = "(row)"
     return Frame(table.name, table.table.append_column(name, pa.array(np.arange(rows)))), name

@@ -1,4 +1,4 @@
-"""A tiny graph to try things on, made here: no file, no download, and a training of a second."""
+"""A tiny random graph for first steps: no file, no download, and training takes a second."""
 
 import numpy as np
 import torch
@@ -6,13 +6,24 @@ from torch_geometric.data import Data
 
 from bgcl.errors import BGCLError
 
-CLASSES, WORDS = 3, 8  # classes, and attributes that each class has more often than the others
+CLASSES, WORDS = 3, 8  # number of classes, and of attributes that are frequent in each class
 
 
 def example_graph(nodes: int = 240, *, seed: int = 0) -> Data:
-    """A random graph of three communities, whose nodes mostly have neighbours and attributes of their own kind.
+    """Make a random graph of three communities.
 
-    The label of a node is its community. The same seed gives the same graph.
+    The label of a node is its community. Most of its neighbors are in the same community, and each community has eight
+    of the 24 binary attributes more often than the others. The same seed gives the same graph.
+
+    Args:
+        nodes: number of nodes N.
+        seed: seed of the random numbers.
+
+    Returns:
+        A `Data` with `x` `(N, 24)`, `edge_index` in both directions and `y` `(N,)`.
+
+    Raises:
+        BGCLError: if there are fewer than six nodes.
 
     >>> import bgcl
     >>> data = bgcl.example_graph()
@@ -23,12 +34,12 @@ def example_graph(nodes: int = 240, *, seed: int = 0) -> Data:
         raise BGCLError(f"The example graph must have {2 * CLASSES} nodes or more. Got {nodes} instead.")
     random = np.random.default_rng(seed)
     community = np.arange(nodes) % CLASSES
-    # About six neighbours of the own kind and one of each other, whatever the size.
+    # For any number of nodes: about six neighbors in the same community, and one in each other community.
     chance = np.where(community[:, None] == community, 6, 1) * CLASSES / nodes
     upper = np.triu(random.random((nodes, nodes)) < chance, 1)
-    own = np.repeat(np.arange(CLASSES), WORDS)[None] == community[:, None]
-    words = random.random((nodes, CLASSES * WORDS)) < np.where(own, 0.5, 0.15)
-    words[np.arange(nodes), community * WORDS] |= ~words.any(1)  # no node is without any
+    frequent = np.repeat(np.arange(CLASSES), WORDS)[None] == community[:, None]
+    words = random.random((nodes, CLASSES * WORDS)) < np.where(frequent, 0.5, 0.15)
+    words[np.arange(nodes), community * WORDS] |= ~words.any(1)  # at least one attribute for each node
     return Data(
         x=torch.as_tensor(words, dtype=torch.float32),
         edge_index=torch.as_tensor(np.stack(np.nonzero(upper | upper.T))),

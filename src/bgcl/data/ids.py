@@ -1,4 +1,4 @@
-"""Node ids of any type: whole numbers or text, found again among the nodes without a loop in Python."""
+"""Node ids: whole numbers or text, and the fast lookup of the node that has an id."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +13,13 @@ from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
 
-_WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"  # a whole number in the one way to write it, so that it comes back as it was
-_ROOM = 4  # a table of that many entries for each id is quicker than a search
+_WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"  # without leading zeros or plus sign, so that the number prints as it was written
+_ROOM = 4  # a lookup table with at most this many entries for each id is faster than a binary search
 
 
 @dataclass(frozen=True)
 class IdColumn:
-    """A column of ids, and where it stands."""
+    """A column of ids and its table."""
 
     table: Table
     name: str
@@ -31,9 +31,10 @@ class IdColumn:
 
 
 def id_columns(*columns: tuple[Table, str]) -> list[IdColumn]:
-    """The columns as ids of one type: all whole numbers, or all text.
+    """Convert columns to ids of one type: all whole numbers, or all text.
 
-    Text of a CSV is whole numbers if all of it is, in all columns; other files say themselves what they hold.
+    A CSV has no types: its ids are whole numbers if every value in all columns is a whole number, else text. Columns of
+    other tables have types, which must agree.
     """
     found = [IdColumn(table, name, _plain(table, name)) for table, name in columns]
     if not any(column.is_text for column in found):
@@ -50,12 +51,12 @@ def id_columns(*columns: tuple[Table, str]) -> list[IdColumn]:
         row = pc.index(_matches_whole(text.values), False).as_py()
     raise BGCLError(
         f"{text.table.at(row, text.name)}: the id {text.values[row].as_py()!r} is text, but column '{number.name}' of "
-        f"{number.table.name} holds whole numbers. Make all ids one type."
+        f"{number.table.name} holds whole numbers. Use one type for all ids."
     )
 
 
 def _plain(table: Table, name: str) -> Any:
-    """A column as int64 or text, none of it missing."""
+    """A column as int64 or text. A missing id is an error."""
     values = table.columns[name]
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -63,18 +64,20 @@ def _plain(table: Table, name: str) -> Any:
     if values.null_count or pa.types.is_null(kind):
         row = pc.index(values.is_null(), True).as_py()
         raise BGCLError(f"{table.at(row, name)}: the id is missing. Give every node an id, and every edge two.")
-    if pa.types.is_floating(kind):  # as pandas has whole numbers where one was missing
+    if pa.types.is_floating(kind):  # pandas has whole numbers as floats if one of them was missing
         broken = np.flatnonzero(values.to_numpy() != np.floor(values.to_numpy()))
         if broken.size:
             raise BGCLError(
-                f"{table.at(int(broken[0]), name)}: {values[int(broken[0])].as_py()} is no id. "
-                "Ids are whole numbers or text."
+                f"{table.at(int(broken[0]), name)}: {values[int(broken[0])].as_py()} cannot be an id. "
+                "Use whole numbers or text."
             )
         return values.cast(pa.int64())
     if pa.types.is_integer(kind):
         return values if kind == pa.int64() else _cast(values, pa.int64(), table, name)
     if pa.types.is_nested(kind) or pa.types.is_boolean(kind):
-        raise BGCLError(f"{table.at(None, name)}: values of type {kind} are no ids. Ids are whole numbers or text.")
+        raise BGCLError(
+            f"{table.at(None, name)}: values of type {kind} cannot be ids. Ids must be whole numbers or text."
+        )
     values = values if kind == pa.string() else _cast(values, pa.string(), table, name)
     empty = pc.index(values, "").as_py()
     if empty >= 0:
@@ -94,11 +97,12 @@ def _matches_whole(values: Any) -> Any:
 
 
 def is_whole(values: Any) -> bool:
+    """Whether every text is a whole number."""
     return bool(pc.all(_matches_whole(values)).as_py())
 
 
 class Lookup:
-    """From ids to the numbers of their nodes, in the order of the nodes' table."""
+    """Finds the number of the node that has an id. Nodes are numbered in the order of their table."""
 
     def __init__(self, column: IdColumn) -> None:
         self.column = column
@@ -112,23 +116,23 @@ class Lookup:
             self._low, high = int(self._keys.min()), int(self._keys.max())
             self._direct = high - self._low < max(_ROOM * len(self._keys), 1 << 16)
             if self._direct:
-                self._number = np.full(high - self._low + 2, -1, dtype=np.int64)  # the last entry is for all others
+                self._number = np.full(high - self._low + 2, -1, dtype=np.int64)  # the last is for unknown ids
                 self._number[self._keys - self._low] = np.arange(len(self._keys))
             else:
                 self._order = np.argsort(self._keys, kind="stable")
                 self._sorted = self._keys[self._order]
             first = self.numbers(values)
-        again = np.flatnonzero(first != np.arange(len(first)))
-        if again.size:
-            row = int(again[0])
+        duplicates = np.flatnonzero(first != np.arange(len(first)))
+        if duplicates.size:
+            row = int(duplicates[0])
             other = int(first[row])
             raise BGCLError(
-                f"{column.table.at(max(row, other), column.name)}: the id {values[row].as_py()!r} is that of row "
-                f"{column.table.first + min(row, other)} too. Give every node an id of its own."
+                f"{column.table.at(max(row, other), column.name)}: row {column.table.first + min(row, other)} has the "
+                f"same id {values[row].as_py()!r}. Give every node a different id."
             )
 
     def numbers(self, values: Any) -> Array:
-        """The number of each id's node, -1 where no node has it."""
+        """The number of the node with each id, -1 if no node has it."""
         if self.is_text:
             found = pc.index_in(values, value_set=self.values)
             return np.asarray(_numpy(found.fill_null(-1)), dtype=np.int64)
@@ -136,14 +140,14 @@ class Lookup:
         if self._direct:
             shifted = wanted - self._low if self._low else wanted
             last = len(self._number) - 1
-            if shifted.view(np.uint64).max() >= last:  # a number below the lowest is huge without its sign
+            if shifted.view(np.uint64).max() >= last:  # as unsigned, a negative number is huge
                 shifted = np.where((shifted < 0) | (shifted > last), last, shifted)
             return np.asarray(self._number[shifted])
         place = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
         return np.asarray(np.where(self._sorted[place] == wanted, self._order[place], -1))
 
     def as_array(self) -> Array:
-        """The ids as NumPy has them: int64, or Python's strings."""
+        """The ids `(N,)` as a NumPy array of int64, or of Python strings."""
         return _numpy(self.values)
 
 

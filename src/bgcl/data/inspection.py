@@ -1,4 +1,4 @@
-"""What a graph is, and what looks wrong with it, before any training."""
+"""Inspect a graph before training: its size, its labels, and what looks wrong."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,42 +12,70 @@ from torch_geometric.data import Data
 
 from bgcl.data.columns import Category, LeftOut, Number
 from bgcl.data.pyg import check_graph
-from bgcl.data.recipe import Reading
+from bgcl.data.reading import Reading
 from bgcl.data.tables import Table
 from bgcl.data.values import coded, numbers
 
 Array = npt.NDArray[Any]
 
-FEW_LABELS = 3  # predictions need so many of a class
-LIKE_THE_LABEL = 0.99
+FEW_LABELS = 3  # predictions need this many labeled nodes of each class
+LIKE_THE_LABEL = 0.99  # a column that determines this share of the labels may leak them
 
 
 @dataclass
 class Inspection:
-    """What was understood of a graph."""
+    """The result of `bgcl.inspect`.
+
+    Attributes:
+        nodes: number of nodes.
+        edges: number of undirected edges.
+        degree: the "mean", "median" and "greatest" number of neighbors.
+        components: number of connected components.
+        largest_component: number of nodes in the largest component.
+        isolated: number of nodes without edges.
+        num_attributes: number of attributes of a node.
+        filled: share of the attributes' entries that are not zero.
+        columns: what each column of the table of nodes became.
+        labeled: number of labeled nodes.
+        classes: number of labeled nodes of each class.
+        homophily: share of the edges between labeled nodes that join nodes of the same class.
+        homophily_by_chance: the expected share if edges did not depend on the labels.
+        guesses: which columns were inferred.
+        warnings: what looks wrong.
+    """
 
     nodes: int
     edges: int
-    degree: dict[str, float]  # mean, median and greatest
+    degree: dict[str, float]
     components: int
     largest_component: int
     isolated: int
-    attributes: int
-    filled: float  # share of attributes other than zero
-    columns: dict[str, str] = field(default_factory=dict)  # of a table, and what each became
-    labelled: int = 0
-    classes: dict[str, int] = field(default_factory=dict)  # labelled nodes of each
-    homophily: float | None = None  # share of edges between labelled nodes that join the same class
-    homophily_by_chance: float | None = None  # the same, were edges drawn without regard to the labels
+    num_attributes: int
+    filled: float
+    columns: dict[str, str] = field(default_factory=dict)
+    labeled: int = 0
+    classes: dict[str, int] = field(default_factory=dict)
+    homophily: float | None = None
+    homophily_by_chance: float | None = None
     guesses: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
+        """The fields as a dictionary."""
         return asdict(self)
 
 
 def inspect(graph: Data | Reading) -> Inspection:
-    """Look at a graph; of one that was just read from tables, at its columns too.
+    """Describe a graph and report what looks wrong with it.
+
+    Args:
+        graph: a PyTorch Geometric `Data`, or a `bgcl.data.reading.Reading`, of which the columns are inspected too.
+
+    Returns:
+        Size, degrees, components, labels and homophily of the graph, and warnings.
+
+    Raises:
+        BGCLError: if the graph is not valid, see `bgcl.data.check_graph`.
 
     >>> import bgcl
     >>> found = bgcl.inspect(bgcl.load("cora"))
@@ -67,15 +95,19 @@ def inspect(graph: Data | Reading) -> Inspection:
         components=int(count),
         largest_component=int(np.bincount(part).max()),
         isolated=int((degree == 0).sum()),
-        attributes=int(data.x.shape[1]),
+        num_attributes=int(data.x.shape[1]),
         filled=float((values != 0).sum()) / data.x.numel(),
     )
     if data.y is not None and not data.y.is_floating_point() and data.y.dim() == 1:
         _look_at_labels(found, data.y.cpu().numpy(), getattr(data, "classes", None), row, column)
     elif data.y is not None:
-        found.warnings.append("The label is a quantity, not a class: commands predict classes; see MixtureRegressor.")
+        found.warnings.append(
+            "The label is a number, not a class. Commands predict classes; for numbers use bgcl.MixtureRegressor."
+        )
     else:
-        found.warnings.append("Nodes have no labels: training needs none, but predictions do. Name some with --label.")
+        found.warnings.append(
+            "The nodes have no labels. Training needs none, but predictions do: name their column with --label."
+        )
     _look_at_structure(found)
     if isinstance(graph, Reading):
         _look_at_reading(found, graph)
@@ -84,7 +116,7 @@ def inspect(graph: Data | Reading) -> Inspection:
 
 def _look_at_labels(found: Inspection, y: Array, names: Any, row: Array, column: Array) -> None:
     counts = np.bincount(y[y >= 0], minlength=len(names or ()))
-    found.labelled = int((y >= 0).sum())
+    found.labeled = int((y >= 0).sum())
     found.classes = {str(names[i] if names else i): int(n) for i, n in enumerate(counts) if n or names}
     both = (y[row] >= 0) & (y[column] >= 0)
     if both.any():
@@ -93,27 +125,28 @@ def _look_at_labels(found: Inspection, y: Array, names: Any, row: Array, column:
         found.homophily_by_chance = float(np.square(ends).sum())
         if both.sum() >= 40 and found.homophily < found.homophily_by_chance + 0.05:
             found.warnings.append(
-                f"Heterophily: {found.homophily:.0%} of the edges join the same class, {found.homophily_by_chance:.0%} "
-                "would by chance. Embeddings that average neighbours may tell little of the label."
+                f"Heterophily: {found.homophily:.0%} of the edges join nodes of the same class, and "
+                f"{found.homophily_by_chance:.0%} would by chance. Embeddings that average neighbors may say little "
+                "about the label."
             )
     small = {name: n for name, n in found.classes.items() if 0 < n < FEW_LABELS}
     for name, n in list(small.items())[:3]:
-        found.warnings.append(f"Class {name} has {n} labelled node(s): predictions need {FEW_LABELS}.")
+        found.warnings.append(f"Class {name} has {n} labeled node(s). Predictions need {FEW_LABELS} or more.")
     if len([n for n in found.classes.values() if n]) == 1:
-        found.warnings.append("All labels are the same class: there is nothing to tell apart.")
+        found.warnings.append("All labeled nodes have the same class, so there is nothing to predict.")
     elif counts.size and counts.max() > 0.95 * counts.sum():
-        found.warnings.append(f"{counts.max() / counts.sum():.0%} of the labels are one class.")
+        found.warnings.append(f"{counts.max() / counts.sum():.0%} of the labeled nodes have the same class.")
 
 
 def _look_at_structure(found: Inspection) -> None:
     if found.isolated > 0.2 * found.nodes:
         found.warnings.append(
-            f"{found.isolated:,} of {found.nodes:,} nodes have no edge: the graph tells nothing of them. Do ids match?"
+            f"{found.isolated:,} of {found.nodes:,} nodes have no edge. Do the ids in the two tables match?"
         )
     if found.components - found.isolated > max(1, 0.2 * found.nodes):
-        found.warnings.append(f"The graph falls into {found.components:,} parts.")
+        found.warnings.append(f"The graph has {found.components:,} components that are not connected.")
     if found.degree["greatest"] > 0.5 * found.nodes > 50:
-        found.warnings.append("A node is joined to most others: it makes all embeddings alike. Is it a real node?")
+        found.warnings.append("A node is a neighbor of most others, which makes embeddings similar. Is it a real node?")
 
 
 def _look_at_reading(found: Inspection, reading: Reading) -> None:
@@ -122,20 +155,20 @@ def _look_at_reading(found: Inspection, reading: Reading) -> None:
     found.warnings += reading.notes
     repeated = reading.rows - reading.loops - reading.unknown - found.edges
     if repeated:
-        found.warnings.append(f"{repeated:,} row(s) repeat an edge, in either direction: each counts once.")
+        found.warnings.append(f"{repeated:,} row(s) repeat an edge, in either direction. Each edge counts once.")
     if reading.loops:
-        found.warnings.append(f"{reading.loops:,} edge(s) lead from a node to itself: left out.")
+        found.warnings.append(f"{reading.loops:,} edge(s) lead from a node to itself. They are left out.")
     if reading.unknown:
-        found.warnings.append(f"{reading.unknown:,} edge(s) lead to nodes that are not there: left out.")
+        found.warnings.append(f"{reading.unknown:,} edge(s) lead to nodes not in the table. They are left out.")
     if reading.unused:
-        found.warnings.append(f"Columns of the edges that are not used: {', '.join(reading.unused)}.")
+        found.warnings.append(f"These columns of the edges are not used: {', '.join(reading.unused)}.")
     if reading.nodes is not None:
         for column in reading.recipe.columns:
             _look_at_column(found, reading.nodes, column, reading)
 
 
 def _look_at_column(found: Inspection, table: Table, column: Any, reading: Reading) -> None:
-    """Hints on a column that was understood, but perhaps not as it was meant."""
+    """Warn of a column that was perhaps not read as the user meant it."""
     name = column.name
     if isinstance(column, LeftOut) or name not in table.columns.column_names:
         return
@@ -145,22 +178,24 @@ def _look_at_column(found: Inspection, table: Table, column: Any, reading: Readi
         whole = bool((known == np.floor(known)).all())
         different = len(np.unique(known))
         if whole and different == len(known) > 20 and known.max() - known.min() < 2 * len(known):
-            found.warnings.append(f"Column '{name}' counts the rows, as an id does: leave it out with --ignore {name}?")
+            found.warnings.append(f"Column '{name}' counts the rows, like an id. Leave it out with --ignore {name}?")
         elif whole and 2 < different <= 12 and 5 * different <= len(known):
             found.warnings.append(
-                f"Column '{name}' has {different} whole numbers: if they are codes, read it with --categorical {name}."
+                f"Column '{name}' has {different} whole numbers. If they are categories, use --categorical {name}."
             )
-    if found.labelled and isinstance(column, Number | Category) and reading.data.y is not None:
-        share = _tells_label(table, column, reading.data.y.numpy())
+    if found.labeled and isinstance(column, Number | Category) and reading.data.y is not None:
+        share = _share_explained(table, column, reading.data.y.numpy())
         if share >= LIKE_THE_LABEL:
             found.warnings.append(
-                f"Column '{name}' alone tells the label of {share:.0%} of the nodes: does it leak? --ignore {name}."
+                f"Column '{name}' alone determines the label of {share:.0%} of the nodes. Does it leak the label? If "
+                f"so, use --ignore {name}."
             )
 
 
-def _tells_label(table: Table, column: Number | Category, y: Array) -> float:
-    """The share of labelled nodes that have the commonest label among those with the same value; 0 if values are
-    mostly their own, or if there are hardly fewer classes than nodes.
+def _share_explained(table: Table, column: Number | Category, y: Array) -> float:
+    """The share of labels that are right if each value of a column predicts its most frequent label.
+
+    It is 0 if that means nothing: if there are few labels, many different values, or nearly all labels are one class.
     """
     if isinstance(column, Category):
         codes, _ = coded(table, column.name)
@@ -173,10 +208,6 @@ def _tells_label(table: Table, column: Number | Category, y: Array) -> float:
     codes, y = np.unique(codes[use], return_inverse=True)[1], y[use]
     if codes.max() + 1 > 0.2 * len(codes) or len(np.unique(y)) < 2:
         return 0.0
-    together = csr_matrix((np.ones(len(y)), (codes, y)))
-    return float(together.max(axis=1).sum() / len(y)) if _better_than_one_class(y) else 0.0
-
-
-def _better_than_one_class(y: Array) -> bool:
-    """Where nearly all labels are one class, any column would tell them."""
-    return float(np.bincount(y).max()) < LIKE_THE_LABEL * len(y)
+    counts = csr_matrix((np.ones(len(y)), (codes, y)))  # (values, classes)
+    nearly_one_class = float(np.bincount(y).max()) >= LIKE_THE_LABEL * len(y)
+    return 0.0 if nearly_one_class else float(counts.max(axis=1).sum() / len(y))

@@ -1,4 +1,4 @@
-"""A column of labels of any type as class numbers, with the names of the classes."""
+"""Class numbers from a column of labels of any type."""
 
 from typing import Any
 
@@ -18,19 +18,28 @@ Array = npt.NDArray[Any]
 def encode_labels(
     table: Table, name: str, known: tuple[Any, ...] | None, notes: list[str], *, may_be_empty: bool
 ) -> tuple[Array | None, tuple[Any, ...] | None]:
-    """Class numbers `(N,)`, -1 where the label is missing, and the classes in their order.
+    """Encode labels as class numbers.
 
-    Classes that are `known` keep their numbers; new ones come behind. Numbers with a fraction are no classes: they come
-    as they are, float32 with NaN where missing, and without classes.
+    Numbers with a fraction are not classes: they are returned as float32, NaN where missing, without classes.
+
+    Args:
+        table: the table of nodes.
+        name: the column of labels.
+        known: the classes at training, which keep their numbers. New classes are appended.
+        notes: what looks wrong is added to this list.
+        may_be_empty: if all labels are missing, return none instead of raising an error.
+
+    Returns:
+        Class numbers `(N,)`, -1 where the label is missing, and the classes in the order of their numbers.
     """
     codes, values = _distinct(table, name)
-    labelled = int(np.count_nonzero(codes >= 0))
-    if not labelled:
+    labeled = int(np.count_nonzero(codes >= 0))
+    if not labeled:
         if may_be_empty:
             return None, known
         raise BGCLError(
-            f"{table.at(None, name)}: all {len(codes):,} labels are missing. Fill in some, or pass --ignore {name}: "
-            "training needs none."
+            f"{table.at(None, name)}: all {len(codes):,} labels are missing. Fill in some, or use --ignore {name}: "
+            "training needs no labels."
         )
     if pa.types.is_floating(values.type):
         return np.append(values.to_numpy(), np.nan)[codes].astype(np.float32), None
@@ -39,11 +48,11 @@ def encode_labels(
         fresh = [value for value in classes if value not in known]
         if fresh:
             notes.append(
-                f"{table.name}, column '{name}': {len(fresh):,} class(es) were not there at training, such as "
-                f"{fresh[0]!r}."
+                f"{table.name}, column '{name}': {len(fresh):,} class(es), such as {fresh[0]!r}, were not seen at "
+                "training."
             )
         classes = [*known, *fresh]
-    elif len(classes) > 20 and 2 * len(classes) > labelled:
+    elif len(classes) > 20 and 2 * len(classes) > labeled:
         notes.append(f"{table.name}, column '{name}': {len(classes):,} different labels. Are these classes?")
     kind = pa.string() if any(isinstance(value, str) for value in classes) else values.type
     wanted = pa.array([str(value) if pa.types.is_string(kind) else value for value in classes], type=kind)
@@ -52,13 +61,14 @@ def encode_labels(
 
 
 def _distinct(table: Table, name: str) -> tuple[Array, Any]:
-    """Labels as numbers `(N,)` into their different values, -1 where missing. Values are whole numbers, text, true and
-    false, or floats where one has a fraction.
+    """For each node the index `(N,)` of its label among the different labels, -1 where missing; and these labels.
+
+    The labels are whole numbers, text, or booleans; or floats, if one of them has a fraction.
     """
     column = table.columns[name]
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind):
-        raise BGCLError(f"{table.at(None, name)}: values of type {kind} are no labels.")
+        raise BGCLError(f"{table.at(None, name)}: values of type {kind} cannot be labels. Use text or numbers.")
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         codes, values = coded(table, name)
         return codes, _typed(values) if table.as_written and len(values) else values
@@ -72,7 +82,7 @@ def _distinct(table: Table, name: str) -> tuple[Array, Any]:
         codes = np.append(np.where(np.isnan(array), -1, np.arange(len(array))), -1)[codes]
         if (array != np.floor(array))[~np.isnan(array)].any():
             return codes, values.cast(pa.float64())
-        values = pc.if_else(pc.is_nan(values), 0, values)  # which no code points to
+        values = pc.if_else(pc.is_nan(values), 0, values)  # no code points to it
         used = np.unique(codes[codes >= 0])
         codes = np.append(np.searchsorted(used, np.arange(len(array))), -1)[codes]
         values = values.take(pa.array(used))
@@ -80,8 +90,9 @@ def _distinct(table: Table, name: str) -> tuple[Array, Any]:
 
 
 def _typed(text: Any) -> Any:
-    """The labels of a CSV, whose type is not known. `1.0` is a class, as pandas writes whole numbers where one is
-    missing; `1.5` is a quantity; `007` is text.
+    """Infer the type of the labels of a CSV. `1.5` is a number, `007` is text.
+
+    `1.0` is a whole number: pandas writes whole numbers like this if one of them is missing.
     """
     if is_whole(text):
         return text.cast(pa.int64())

@@ -1,42 +1,38 @@
-"""How much memory is free, and a refusal in words before something is read that would not fit."""
+"""Check that data fits into memory before it is read."""
 
-import os
 from pathlib import Path
+
+import psutil
 
 from bgcl.errors import BGCLError
 
-_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+# psutil reports the memory of the machine, not the limit of a container.
+_CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def free_memory() -> int | None:
-    """Bytes that a process may still take, as far as the system tells: None where it does not."""
-    found = []
-    try:
-        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                found.append(int(line.split()[1]) * 1024)
-    except (OSError, ValueError):
-        try:
-            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-        except (ValueError, OSError, AttributeError):
-            return None
-    for path in _CGROUP_LIMITS:  # the limit of a container
+def free_memory() -> int:
+    """Bytes of free memory on the machine, or the memory limit of the container if that is less."""
+    found = [int(psutil.virtual_memory().available)]
+    for path in _CONTAINER_LIMITS:
         try:
             found.append(int(Path(path).read_text("ascii")))
         except (OSError, ValueError):
             continue
-    return min(found) if found else None
+    return min(found)
 
 
 def check_fits(needed: int, what: str, remedy: str) -> None:
-    """Refuse `what` if it needs more bytes than are free."""
+    """Raise an error if `what` needs more bytes than are free. `remedy` tells the user what to do."""
     free = free_memory()
-    if free is not None and needed > free:
-        raise BGCLError(f"{what} would need about {in_words(needed)} of memory; {in_words(free)} are free. {remedy}")
+    if needed > free:
+        raise BGCLError(
+            f"{what} would need about {in_words(needed)} of memory, but {in_words(free)} are free. {remedy}"
+        )
 
 
 def in_words(size: int) -> str:
-    """
+    """A number of bytes with a unit.
+
     >>> in_words(3_500_000_000)
     '3.5 GB'
     """

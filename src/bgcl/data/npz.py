@@ -1,7 +1,7 @@
-"""Graphs in files of plain arrays: the key layout of the Amazon and Coauthor releases, never unpickled.
+"""Graphs in `.npz` files of plain arrays, with the keys of the Amazon and Coauthor releases. Nothing is unpickled.
 
-The adjacency as CSR (`adj_data`, `adj_indices`, `adj_indptr`, `adj_shape`), the attributes as CSR (`attr_*`), and
-optionally `labels`, `train_mask`, `val_mask`, `stopping_mask`, `test_mask`.
+The keys are the adjacency matrix as CSR (`adj_data`, `adj_indices`, `adj_indptr`, `adj_shape`), the attributes as CSR
+(`attr_*`), and optionally `labels`, `train_mask`, `val_mask`, `stopping_mask`, `test_mask`.
 """
 
 import os
@@ -13,31 +13,31 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from bgcl.data.clean import MASKS, Array, Graph, both_directions, clean
+from bgcl.data.clean import MASKS, Array, CleanGraph, both_directions, clean
 from bgcl.errors import BGCLError
-from bgcl.files import whole
+from bgcl.files import atomic_write
 
 
-def read(path: str | os.PathLike[str]) -> Graph:
-    """Read a graph. Edge weights are not used: an entry of the adjacency other than 0 is an edge."""
+def read(path: str | os.PathLike[str]) -> CleanGraph:
+    """Read a graph. Every nonzero entry of the adjacency matrix is an edge; edge weights are not used."""
     path = Path(path)
     arrays = _needed_arrays(path)
     rows, columns, weights, (height, width) = _entries(arrays, "adj", path)
     if height != width:
-        raise BGCLError(f"{path}: the adjacency must be square. Its shape is {height} x {width}.")
+        raise BGCLError(f"{path}: the adjacency matrix must be square. Its shape is {height} x {width}.")
     edges = np.stack([rows, columns])[:, weights != 0]
     rows, columns, values, shape = _entries(arrays, "attr", path)
     if shape[0] != height:
-        raise BGCLError(f"{path}: there are {height} nodes but {shape[0]} rows of attributes. Give each node one row.")
+        raise BGCLError(f"{path}: there are {height} nodes, but {shape[0]} rows of attributes. Give each node one row.")
     if columns.size and (columns.min() < 0 or columns.max() >= shape[1]):
-        raise _damaged(path, "an attribute lies outside its matrix")
+        raise _damaged(path, "a column of attr_indices is outside attr_shape")
     attributes = csr_matrix((values, columns, arrays["attr_indptr"]), shape=shape)
     masks = {name: arrays[name] for name in MASKS if name in arrays}
     return clean(edges, attributes, arrays.get("labels"), masks, where=str(path))
 
 
-def write(path: str | os.PathLike[str], graph: Graph) -> None:
-    """Write a graph, whole or not at all. The same graph gives the same bytes: NumPy stamps no time."""
+def write(path: str | os.PathLike[str], graph: CleanGraph) -> None:
+    """Write a graph, completely or not at all. The same graph gives the same bytes, because NumPy stores no time."""
     row, column = both_directions(graph.edges, graph.nodes)
     arrays: dict[str, Any] = {
         "adj_data": np.ones(row.size, dtype=np.float32),
@@ -52,12 +52,12 @@ def write(path: str | os.PathLike[str], graph: Graph) -> None:
     }
     if graph.labels is not None:
         arrays["labels"] = graph.labels
-    with whole(path) as part, part.open("wb") as file:
+    with atomic_write(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
 
 def _needed_arrays(path: Path) -> dict[str, Array]:
-    """Only these keys are touched: published files also hold names as pickled objects, which stay unread."""
+    """Load the arrays of a graph, and no others: published files also hold names as pickled objects."""
     required = [f"{prefix}_{part}" for prefix in ("adj", "attr") for part in ("data", "indices", "indptr", "shape")]
     try:
         loaded = np.load(path, allow_pickle=False)
@@ -79,7 +79,7 @@ def _needed_arrays(path: Path) -> dict[str, Array]:
 
 
 def _entries(arrays: dict[str, Array], prefix: str, path: Path) -> tuple[Array, Array, Array, tuple[int, int]]:
-    """The rows, columns and values of a CSR matrix, and its shape."""
+    """The row, column and value of each entry of a CSR matrix, and its shape."""
     values, columns, starts, shape = (arrays[f"{prefix}_{part}"] for part in ("data", "indices", "indptr", "shape"))
     if shape.shape != (2,) or any(a.dtype.kind not in "iu" for a in (columns, starts, shape)):
         raise _damaged(path, f"{prefix}_shape, {prefix}_indices and {prefix}_indptr must hold whole numbers")
@@ -92,4 +92,4 @@ def _entries(arrays: dict[str, Array], prefix: str, path: Path) -> tuple[Array, 
 
 
 def _damaged(path: Path, why: str) -> BGCLError:
-    return BGCLError(f"{path} is damaged ({why}). Delete it and get it again.")
+    return BGCLError(f"{path} is damaged ({why}). Delete it and make or download it again.")

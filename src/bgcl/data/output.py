@@ -1,4 +1,4 @@
-"""Tables of nodes as files: CSV, Parquet or JSON, by the file's ending."""
+"""Write results as CSV, Parquet or JSON, depending on the ending of the file."""
 
 import csv
 import json
@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 
 from bgcl.errors import BGCLError
-from bgcl.files import whole
+from bgcl.files import atomic_write
 
 ENDINGS = (".csv", ".parquet", ".json")
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a file whose ending says no format, before any work is done for it."""
+    """Raise an error if the ending is not supported. Call it before any work is done."""
     if path.suffix not in ENDINGS:
         raise BGCLError(f"Cannot write {path}: the file must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
 
 
 def write_table(path: Path, columns: dict[str, Any]) -> None:
-    """Write columns of equal length, whole or not at all."""
+    """Write columns of equal length, completely or not at all."""
     check_ending(path)
-    with whole(path) as part:
+    with atomic_write(path) as part:
         if path.suffix == ".parquet":
             import pyarrow
             import pyarrow.parquet
@@ -39,6 +39,6 @@ def write_table(path: Path, columns: dict[str, Any]) -> None:
 
 
 def storable(ids: Any) -> Any:
-    """Ids as an array that a .npz holds without pickling."""
+    """Ids as an array that a .npz can store without pickling."""
     array = np.asarray(ids)
     return array.astype(str) if array.dtype == object else array

@@ -1,8 +1,7 @@
-"""The Planetoid release (Yang et al., 2016): eight files per graph, seven of them pickles made by Python 2.
+"""Read the Planetoid release (Yang et al., 2016): eight files per graph, seven of them pickles made by Python 2.
 
-Rows of `allx` come first, then the test nodes. `test.index` says which node each row of `tx` is. Where it skips a
-number (Citeseer's isolated test nodes), that node exists with zero attributes, belongs to no mask, and has label 0, as
-in every copy of the release that is in use.
+Rows of `allx` come first, then the test nodes. `test.index` has the node of each row of `tx`. If it skips a number
+(isolated test nodes of Citeseer), that node has no attributes, no mask, and label 0, as in all copies of the data.
 """
 
 import collections
@@ -14,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from bgcl.data.clean import Array, Graph, clean
+from bgcl.data.clean import Array, CleanGraph, clean
 from bgcl.errors import BGCLError
 
 PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
@@ -22,7 +21,7 @@ VALIDATION_NODES = 500
 
 
 class _Csr:
-    """Stands in for scipy's class: it keeps the pickled state and runs none of scipy's code on it."""
+    """Replaces SciPy's class: it stores the pickled state, so that no code of SciPy runs on it."""
 
     state: dict[str, Any]
 
@@ -31,12 +30,12 @@ class _Csr:
 
 
 class RestrictedUnpickler(pickle.Unpickler):
-    """Builds arrays, dictionaries and lists, and refuses every other name: a pickle can call whatever it names."""
+    """Builds arrays, dictionaries and lists, and refuses everything else: a pickle can call any function by name."""
 
     allowed: ClassVar[Mapping[tuple[str, str], Any]] = {
         ("numpy", "ndarray"): np.ndarray,
         ("numpy", "dtype"): np.dtype,
-        # NumPy moved this function between versions; an array's own recipe leads to it in all of them.
+        # Its module depends on the version of NumPy, but how to pickle an array always names it.
         ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
         ("scipy.sparse.csr", "csr_matrix"): _Csr,
         ("collections", "defaultdict"): collections.defaultdict,
@@ -47,11 +46,11 @@ class RestrictedUnpickler(pickle.Unpickler):
         try:
             return self.allowed[module, name]
         except KeyError:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is refused") from None
+            raise pickle.UnpicklingError(f"it loads {module}.{name}, which is not allowed") from None
 
 
-def read(name: str, folder: Path) -> Graph:
-    """Assemble the graph from `folder`'s files `ind.<name>.<part>`."""
+def read(name: str, folder: Path) -> CleanGraph:
+    """Read the graph from the files `ind.<name>.<part>` in a folder."""
     where = f"The {name} release in {folder}"
     try:
         parts = {part: _unpickle(folder / f"ind.{name}.{part}") for part in PARTS if part != "test.index"}
@@ -63,7 +62,7 @@ def read(name: str, folder: Path) -> Graph:
         raise BGCLError(f"There is no file {error.filename}. A release has all of {', '.join(PARTS)}.") from error
     except Exception as error:  # a damaged pickle can raise anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise BGCLError(f"{where} is damaged ({reason}). Delete it and get it again.") from error
+        raise BGCLError(f"{where} is damaged ({reason}). Delete it and download it again.") from error
 
 
 def _unpickle(path: Path) -> Any:
@@ -78,12 +77,12 @@ def _unpickle(path: Path) -> Any:
     return value
 
 
-def _assemble(parts: Mapping[str, Any], test: Array, where: str) -> Graph:
-    known, labelled = parts["allx"].shape[0], parts["y"].shape[0]
+def _assemble(parts: Mapping[str, Any], test: Array, where: str) -> CleanGraph:
+    known, labeled = parts["allx"].shape[0], parts["y"].shape[0]
     if test.min() < known or test.size != parts["tx"].shape[0]:
-        raise BGCLError(f"{where} is damaged (test.index does not fit tx and allx). Delete it and get it again.")
+        raise BGCLError(f"{where} is damaged (test.index does not fit tx and allx). Delete it and download it again.")
     nodes = int(test.max()) + 1
-    # Row i of [allx; tx] belongs at node place[i]; rows that nothing is placed in stay empty.
+    # Row i of [allx; tx] belongs to node place[i]. Nodes without a row have no attributes.
     place = np.concatenate([np.arange(known), test])
     stacked = vstack([parts["allx"], parts["tx"]]).tocoo()
     attributes = csr_matrix((stacked.data, (place[stacked.row], stacked.col)), shape=(nodes, stacked.shape[1]))
@@ -92,8 +91,8 @@ def _assemble(parts: Mapping[str, Any], test: Array, where: str) -> Graph:
     labels = onehot.argmax(axis=1)
     pairs = [(node, other) for node, others in parts["graph"].items() for other in others]
     masks = {
-        "train_mask": np.arange(nodes) < labelled,
-        "val_mask": (np.arange(nodes) >= labelled) & (np.arange(nodes) < labelled + VALIDATION_NODES),
+        "train_mask": np.arange(nodes) < labeled,
+        "val_mask": (np.arange(nodes) >= labeled) & (np.arange(nodes) < labeled + VALIDATION_NODES),
         "test_mask": np.isin(np.arange(nodes), test),
     }
     return clean(np.array(pairs, dtype=np.int64).reshape(-1, 2).T, attributes, labels, masks, where=where)

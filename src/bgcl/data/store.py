@@ -1,27 +1,29 @@
-"""Where data sets are: bundled, at `$BGCL_DATA`, in the cache, or still to be downloaded."""
+"""Load graphs by name or path. A data set is bundled, in the folder `$BGCL_DATA`, in the cache, or downloaded."""
 
 import enum
 import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from bgcl.data import npz, planetoid, wikics
-from bgcl.data.catalogue import DATASETS, Dataset, canonical_name, find
-from bgcl.data.clean import Graph, digest
+from bgcl.data.catalog import DATASETS, Dataset, canonical_name, find
+from bgcl.data.clean import CleanGraph, content_digest
 from bgcl.errors import BGCLError
 from bgcl.files import write_text
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from bgcl.data.roles import TableOptions
+
 
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".graphml")
 
 
 class Place(enum.StrEnum):
-    """Where a data set was found."""
+    """Where a data set is stored."""
 
     BUNDLED = "bundled"
     FOLDER = "at $BGCL_DATA"
@@ -31,26 +33,49 @@ class Place(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Verified:
-    """A data set whose content is what it should be."""
+    """The result of `verify`: a data set whose content is correct."""
 
     name: str
     place: Place
     path: Path
-    digest: str
+    digest: str  # SHA-256 of the content
     note: str  # what the digest was compared with
 
 
 def load(
     name_or_path: str | os.PathLike[str], nodes: str | os.PathLike[str] | None = None, *, quiet: bool = False,
-    **options: Any,
+    **options: Unpack["TableOptions"],
 ) -> "Data":  # fmt: skip
-    """A clean graph by a data set's name, downloaded if it is not here, or from files of one's own.
+    """Load a graph: a data set by its name, or your own files.
 
-    Those are a `.npz`, a `.graphml`, a folder with `edges.csv` and `nodes.csv` (or `.tsv`, `.parquet`, `.csv.gz`), or a
-    file of edges and, as `nodes`, one of nodes. Options for tables, where a name is that of a column and what is left
-    out is guessed: `id`, `source`, `target`, `label`, `ignore`, `categorical`, `text` (each of the last three one or
-    several), `words` (at most so many), `skip_unknown` (edges to nodes that are not there). What looks wrong goes to
-    the log.
+    A data set that is not on this machine is downloaded. Columns of tables that you do not name are inferred. What
+    looks wrong with the tables is logged as a warning.
+
+    Args:
+        name_or_path: name of a data set (see `bgcl.data.DATASETS`), a `.npz` or `.graphml` file, a table of edges, or
+            a folder with the tables `edges` and `nodes`. Tables end in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz` or
+            `.parquet`.
+        nodes: the table of nodes, if `name_or_path` is a table of edges.
+        quiet: download without a progress bar.
+        **options: for tables.
+
+            - `id`: column of the nodes with their ids.
+            - `source`: column of the edges with the first node of an edge.
+            - `target`: column of the edges with the second node of an edge.
+            - `label`: column of the nodes with the class to predict. It may be empty for some nodes.
+            - `ignore`: a column of the nodes to leave out, or a list of columns.
+            - `categorical`: a column of categories, or a list of columns.
+            - `text`: a column of text to split into words, or a list of columns.
+            - `words`: the greatest number of words from each column of text. Default: 2000.
+            - `skip_unknown`: skip edges to nodes that are not in the table of nodes. By default they are an error.
+
+    Returns:
+        A PyTorch Geometric `Data` with `x` `(N, F)`, `edge_index` `(2, 2E)` in both directions without self-loops and
+        duplicates, and `y` `(N,)` if there are labels, -1 where a label is missing. A data set also has its masks. A
+        graph from tables also has `ids`, `attribute_names` and, if there are classes, `classes`.
+
+    Raises:
+        BGCLError: if the name is unknown, a file cannot be read, or a data set cannot be downloaded.
 
     >>> import bgcl
     >>> bgcl.load("cora").num_nodes
@@ -60,12 +85,15 @@ def load(
 
     text = os.fspath(name_or_path)
     if is_tables(text):
-        from bgcl.data.own import make_options, read_files, told
+        from bgcl.data.own import log_notes, read_files
+        from bgcl.data.roles import make_options
 
-        return told(read_files(text, nodes, make_options(**options)))
+        reading = read_files(text, nodes, make_options(**options))
+        log_notes(reading)
+        return reading.data
     if nodes is not None or options:
         extra = "--nodes" if nodes is not None else next(iter(options))
-        raise BGCLError(f"{text} is no table: {extra} cannot be given with it.")
+        raise BGCLError(f"{text} is not a table: leave out {extra}.")
     if text.endswith(".npz"):
         return read_npz(text)
     dataset = find(text)
@@ -74,7 +102,7 @@ def load(
 
 
 def is_tables(text: str) -> bool:
-    """Whether a graph's name is that of tables or GraphML: neither a data set nor a `.npz`."""
+    """Whether a graph is to be read from tables or GraphML: it is neither a data set nor a `.npz`."""
     if text.endswith(".npz") or canonical_name(text) in DATASETS:
         return False
     return os.sep in text or text.lower().endswith(TABLES) or _exists(text)
@@ -88,10 +116,25 @@ def _exists(text: str) -> bool:
 
 
 def locate(name: str) -> tuple[Place, Path | None]:
-    """Where the data set is on this machine, without reading or downloading it."""
+    """Find a data set on this machine, without reading or downloading it.
+
+    Args:
+        name: name of the data set.
+
+    Returns:
+        The place and the path; `(Place.ABSENT, None)` if the data set is not on this machine.
+
+    Raises:
+        BGCLError: if the name is unknown, or `$BGCL_DATA` is not a folder.
+
+    >>> from bgcl.data import locate
+    >>> place, path = locate("cora")
+    >>> print(place)
+    bundled
+    """
     dataset = find(name)
     bundled = Path(__file__).parent / f"{dataset.name}.npz"
-    if bundled.is_file():  # before anything else, so that results are the same on every machine
+    if bundled.is_file():  # first, so that results are the same on every machine
         return Place.BUNDLED, bundled
     folder = _data_folder()
     if folder is not None:
@@ -103,7 +146,22 @@ def locate(name: str) -> tuple[Place, Path | None]:
 
 
 def get(name: str, *, quiet: bool = False) -> Path:
-    """The data set's `.npz` on this machine. If it is not here it is fetched, checked, and put into the cache."""
+    """Find a data set on this machine, or download it, check its content and store it in the cache.
+
+    Args:
+        name: name of the data set.
+        quiet: download without a progress bar.
+
+    Returns:
+        The path of the data set's `.npz`.
+
+    Raises:
+        BGCLError: if the name is unknown, the download fails, or the content is not the published one.
+
+    >>> from bgcl.data import get
+    >>> get("cora").name
+    'cora.npz'
+    """
     dataset = find(name)
     _, path = locate(name)
     if path is not None:
@@ -119,42 +177,54 @@ def get(name: str, *, quiet: bool = False) -> Path:
 
 
 def verify(name: str) -> Verified:
-    """Read the data set that is on this machine and compare its content with its digest.
+    """Read a data set on this machine and compare its content with the published digest.
 
-    Raises `BGCLError` if it is not here, damaged, or not what was published.
+    Args:
+        name: name of the data set.
+
+    Returns:
+        The place, the path, the digest and what it was compared with.
+
+    Raises:
+        BGCLError: if the data set is not on this machine, is damaged, or has another content than the published one.
+
+    >>> from bgcl.data import verify
+    >>> verify("cora").note
+    'matches the published content'
     """
     dataset = find(name)
     place, path = locate(name)
     if path is None:
-        raise BGCLError(f"{dataset.name} is not on this machine. Get it with `bgcl data get {dataset.name}`.")
+        raise BGCLError(f"{dataset.name} is not on this machine. Download it with `bgcl data get {dataset.name}`.")
     _, found = _read_checked(dataset, path)
     if dataset.digest is not None:
         note = "matches the published content"
     elif _record(path).is_file():
-        note = "no published digest; matches what was first downloaded"
+        note = "no published digest; matches the first download"
     else:
         note = "no published digest"
     return Verified(dataset.name, place, path, found, note)
 
 
-def _read_checked(dataset: Dataset, path: Path) -> tuple[Graph, str]:
+def _read_checked(dataset: Dataset, path: Path) -> tuple[CleanGraph, str]:
     graph = npz.read(path)
     return graph, _check(dataset, graph, path)
 
 
-def _check(dataset: Dataset, graph: Graph, path: Path) -> str:
-    """The graph's digest, if it is the expected one. Without a published digest the first one seen is trusted."""
-    found, record = digest(graph), _record(path)
-    if dataset.digest is None and (graph.nodes, graph.attributes.shape[1]) != (dataset.nodes, dataset.features):
+def _check(dataset: Dataset, graph: CleanGraph, path: Path) -> str:
+    """The graph's digest. Raises an error if it is wrong; without a published digest, the first download is trusted."""
+    found, record = content_digest(graph), _record(path)
+    if dataset.digest is None and (graph.nodes, graph.attributes.shape[1]) != (dataset.nodes, dataset.num_attributes):
         raise BGCLError(
-            f"{path}: not {dataset.name}: {graph.nodes} nodes with {graph.attributes.shape[1]} attributes, where "
-            f"{dataset.nodes} with {dataset.features} were expected. Delete it and run `bgcl data get {dataset.name}`."
+            f"{path} is not {dataset.name}: it has {graph.nodes} nodes with {graph.attributes.shape[1]} attributes "
+            f"instead of {dataset.nodes} with {dataset.num_attributes}. Delete it and run "
+            f"`bgcl data get {dataset.name}`."
         )
     expected = dataset.digest or (record.read_text(encoding="utf-8").strip() if record.is_file() else found)
     if found != expected:
         remedy = f"Delete it and run `bgcl data get {dataset.name}`."
         if dataset.digest is None:
-            remedy = f"If the publisher has changed it on purpose, delete {record} too."
+            remedy = f"If the publisher changed the data set on purpose, delete {record} too."
         raise BGCLError(
             f"{path}: the checksum of {dataset.name} differs: expected {expected[:12]}, found {found[:12]}. {remedy}"
         )
@@ -162,7 +232,7 @@ def _check(dataset: Dataset, graph: Graph, path: Path) -> str:
 
 
 def _fetch(dataset: Dataset, folder: Path, quiet: bool) -> Path:
-    """The folder that holds the publisher's files: $BGCL_DATA if they were put there by hand, else `folder`."""
+    """The folder with the publisher's files: `$BGCL_DATA` if the user put them there, else `folder`, downloaded."""
     names = [address.rsplit("/", 1)[-1] for address in dataset.addresses]
     by_hand = _data_folder()
     if by_hand is not None and all((by_hand / name).is_file() for name in names):
@@ -179,14 +249,15 @@ def _fetch(dataset: Dataset, folder: Path, quiet: bool) -> Path:
                 return folder
             except DownloadError as second:
                 failures = f"{failures}, and {second}"
-        files = names[0] if len(names) == 1 else f"{names[0]} and the {len(names) - 1} files beside it"
+        files = names[0] if len(names) == 1 else f"{names[0]} and the {len(names) - 1} other files"
         raise BGCLError(
-            f"Could not get {dataset.name}: {failures}. By hand: put {files} into a folder and set $BGCL_DATA to it."
+            f"Could not download {dataset.name}: {failures}. Or download {files} yourself into a folder and set "
+            "$BGCL_DATA to it."
         ) from error
     return folder
 
 
-def _read_published(dataset: Dataset, folder: Path) -> Graph:
+def _read_published(dataset: Dataset, folder: Path) -> CleanGraph:
     if dataset.form == "planetoid":
         return planetoid.read(dataset.name, folder)
     path = folder / dataset.addresses[0].rsplit("/", 1)[-1]
@@ -203,9 +274,12 @@ def _data_folder() -> Path | None:
 
 
 def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bgcl"
+    """The user's cache folder for bgcl."""
+    import pooch  # here, because it takes a tenth of a second
+
+    return Path(pooch.os_cache("bgcl"))
 
 
 def _record(path: Path) -> Path:
-    """Where the first digest seen of a data set without a published one is kept."""
+    """The file with the digest of the first download, for a data set without a published digest."""
     return path.with_suffix(".digest")

@@ -1,10 +1,10 @@
-"""Attributes for a graph that has none: where a node is among the others, and how many neighbours it has.
+"""Attributes for a graph without attributes: the position of a node among the others, and its degree.
 
-Each node draws 64 signs, the bits of a hash of its id, and each node's attributes are the means of the signs of its
-neighbours over one, two and three steps (as FastRP does, Chen et al., 2019), each scaled to unit length, and summed.
-Nodes with many neighbours in common have much the same means. Then its degree, as one of 16 classes of doubling size.
-Since the signs are those of the ids, the attributes of a node that is added later fit those of the nodes that were
-there.
+Each node has 64 random signs, the bits of a hash of its id. The signs are averaged over the neighbors one, two and
+three times. The three averages are scaled to unit length and summed (FastRP, Chen et al., 2019). Nodes with many common
+neighbors get similar sums. The degree is one of 16 classes, each twice as wide as the one before.
+
+The signs depend only on the ids. So nodes that are added later get attributes that fit the training graph.
 """
 
 from typing import Any
@@ -22,12 +22,13 @@ SIGNS, DEGREES, STEPS = 64, 16, 3
 
 
 def structure_names() -> list[str]:
+    """The names of the 80 attributes."""
     bounds = ["0", "1", *(f"{2**i} to {2 ** (i + 1) - 1}" for i in range(1, DEGREES - 2)), f"{2 ** (DEGREES - 2)} on"]
-    return [f"neighbourhood {i}" for i in range(SIGNS)] + [f"degree {bound}" for bound in bounds]
+    return [f"neighborhood {i}" for i in range(SIGNS)] + [f"degree {bound}" for bound in bounds]
 
 
 def structure(edge_index: Array, lookup: Lookup) -> Array:
-    """`(N, 80)` of a clean graph in both directions."""
+    """The attributes `(N, 80)` of a graph with clean edges `(2, 2E)` in both directions."""
     nodes = len(lookup.values)
     row, column = edge_index
     degree = np.bincount(row, minlength=nodes)
@@ -42,21 +43,24 @@ def structure(edge_index: Array, lookup: Lookup) -> Array:
 
 
 def hashes(ids: Any) -> Array:
-    """64 bits for each id, the same on every machine: a polynomial of a text's bytes, or the number, then mixed."""
+    """A hash of 64 bits for each id, the same on every machine.
+
+    A number, or a polynomial in the bytes of a text, is mixed by the finalizer of SplitMix64.
+    """
     if pa.types.is_string(ids.type):
         length, offsets, data = (
             len(ids),
             *(np.frombuffer(ids.buffers()[i], d) for i, d in ((1, np.int32), (2, np.uint8))),
         )
         offsets = offsets[ids.offset : ids.offset + length + 1].astype(np.int64)
-        spread = np.arange(offsets[-1] - offsets[0]) - np.repeat(offsets[:-1] - offsets[0], np.diff(offsets))
+        position = np.arange(offsets[-1] - offsets[0]) - np.repeat(offsets[:-1] - offsets[0], np.diff(offsets))
         longest = int(np.diff(offsets).max())
         powers = np.cumprod(np.full(longest, 0x100000001B3, dtype=np.uint64), dtype=np.uint64)
-        letters = (data[offsets[0] : offsets[-1]].astype(np.uint64) + np.uint64(1)) * powers[spread]
+        letters = (data[offsets[0] : offsets[-1]].astype(np.uint64) + np.uint64(1)) * powers[position]
         values = np.add.reduceat(letters, offsets[:-1] - offsets[0])
     else:
         values = np.asarray(ids.to_numpy(zero_copy_only=False)).astype(np.int64).view(np.uint64)
-    # The finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
+    # The finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,7 +1,7 @@
-"""Tables of nodes and of edges as Arrow tables: from CSV (also .tsv, and either as .gz), Parquet, or memory.
+"""Read tables of nodes and edges as Arrow tables: CSV, TSV (either may be gzipped), Parquet, or frames in memory.
 
-Every error names the file and, where there is one, the row and the column. Rows are counted as the file's reader sees
-them: in a CSV the header is row 1, in Parquet the first row is 1, in a frame it is 0.
+An error names the file and, if possible, the row and the column. Rows are counted as users see them: the header of a
+CSV is row 1, the first row of a Parquet file is row 1, and the first row of a frame is row 0.
 """
 
 import csv
@@ -20,46 +20,61 @@ from bgcl.data.memory import check_fits, in_words
 from bgcl.errors import BGCLError, nearest
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
-MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # in a CSV; an id is missing if it is empty
-_GROWTH = {".parquet": 3, ".csv": 3, ".gz": 10}  # bytes of memory while reading, for a byte of the (unpacked) file
+MISSING = (
+    "",
+    "NA",
+    "N/A",
+    "#N/A",
+    "NaN",
+    "nan",
+    "null",
+    "NULL",
+    "None",
+)  # in a CSV; an id is missing only if it is empty
+_GROWTH = {
+    ".parquet": 3,
+    ".csv": 3,
+    ".gz": 10,
+}  # bytes of memory needed to read one byte of the file (Parquet: uncompressed)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns that were read, and how to speak of a row of them."""
+    """Columns that were read, and what errors need to name a row."""
 
     name: str
     columns: Any  # pyarrow.Table
     first: int  # the number of the first row
-    as_written: bool  # whether ids and texts are as a CSV has them, so that their type is not known
-    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # columns that were converted
+    as_written: bool  # ids and texts are from a CSV, which has no types
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # columns already converted
 
     @property
     def rows(self) -> int:
         return int(self.columns.num_rows)
 
     def at(self, row: int | None, column: str) -> str:
-        """The beginning of an error's line."""
+        """Table, row and column, the beginning of an error."""
         return f"{self.name}, " + ("" if row is None else f"row {self.first + row}, ") + f"column '{column}'"
 
 
 class Source(Protocol):
-    """Where a table comes from. `names` are its columns, known before it is read."""
+    """A table that is not read yet. `names` are the names of its columns."""
 
     name: str
     names: list[str]
 
     def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
-        """These columns. Of a CSV, `ids` and `texts` come as they are written: `007` is not `7`."""
+        """Read some columns. In a CSV, `ids` and `texts` stay as they are written: `007` does not become `7`."""
         ...
 
 
 def has_known_ending(path: str | Path) -> bool:
+    """Whether the ending of a file is supported."""
     return str(path).lower().endswith(ENDINGS)
 
 
 def open_table(path: Path) -> Source:
-    """A file by its ending; its names are read at once."""
+    """Open a file by its ending, and read the names of its columns."""
     if not path.exists():
         raise BGCLError(f"There is no file {path}.")
     if not has_known_ending(path):
@@ -67,17 +82,19 @@ def open_table(path: Path) -> Source:
     if not path.is_file():
         raise BGCLError(f"{path} is not a file.")
     if path.stat().st_size == 0:
-        raise BGCLError(f"{path} is empty. Give it a header and a row for each node or edge.")
+        raise _empty(path)
     return ParquetFile(path) if path.suffix.lower() == ".parquet" else CsvFile(path)
 
 
 def check_column(source: Source, name: str) -> None:
-    """Refuse a column that is not there, with the nearest names."""
+    """Raise an error if a column does not exist, with the nearest names."""
     if name not in source.names:
         raise BGCLError(f"{source.name} has no column '{name}'. {nearest(name, source.names)}")
 
 
 class ParquetFile:
+    """A Parquet file. Only the columns that are asked for are read."""
+
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, str(path)
         try:
@@ -92,22 +109,25 @@ class ParquetFile:
     def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
         _check_memory(self.path, self._unpacked(columns), _GROWTH[".parquet"])
         try:
-            coded = [name for name in self._texts if name in columns and name not in ids]  # as Parquet has them mostly
+            # Texts are read as dictionaries, which is how most Parquet files store them.
+            coded = [name for name in self._texts if name in columns and name not in ids]
             table = pyarrow.parquet.read_table(self.path, columns=list(columns), read_dictionary=coded)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(self.path, error) from error
         return _with_rows(Table(self.name, table, 1, False))
 
     def _unpacked(self, columns: Sequence[str]) -> int:
-        """Bytes of the columns without compression."""
+        """Size of the columns without compression, in bytes."""
         groups = [self._metadata.row_group(i) for i in range(self._metadata.num_row_groups)]
         parts = [group.column(i) for group in groups for i in range(group.num_columns)]
         return sum(p.total_uncompressed_size for p in parts if p.path_in_schema.split(".")[0] in columns)
 
 
 class CsvFile:
-    """Text in columns. The delimiter is a tab in a .tsv, else the one of comma, semicolon and tab that the first row
-    has most of. A first row of numbers alone is no header: columns are then called `column 1`, `column 2`, ...
+    """A CSV or TSV file, perhaps gzipped.
+
+    The delimiter of a .tsv is a tab. For other files it is the most frequent of comma, semicolon and tab in the first
+    row. If the first row has only numbers, it is not a header, and the columns are called `column 1`, `column 2`, ...
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,7 +149,7 @@ class CsvFile:
         except (OSError, EOFError) as error:
             raise _unreadable(self.path, error) from error
         if not raw.strip():
-            raise BGCLError(f"{self.path} is empty. Give it a header and a row for each node or edge.")
+            raise _empty(self.path)
         try:
             return raw.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError:
@@ -139,12 +159,12 @@ class CsvFile:
         growth = _GROWTH[".gz" if self.path.suffix == ".gz" else ".csv"]
         _check_memory(self.path, self.path.stat().st_size, growth)
         table = self._read(columns, [*ids, *texts], MISSING)
-        if any(table[name].null_count for name in ids):  # `NA` may be an id, Namibia's for one
+        if any(table[name].null_count for name in ids):  # `NA` may be an id, such as the code of Namibia
             again = self._read(ids, ids, ("",))
             for name in ids:
                 table = table.set_column(table.column_names.index(name), name, again[name])
         for kind in table.schema.types:
-            if pa.types.is_binary(kind):  # what Arrow makes of text that is not UTF-8
+            if pa.types.is_binary(kind):  # Arrow reads text that is not UTF-8 as binary
                 raise self._broken_encoding()
         return _with_rows(Table(self.name, table, 2 if self.has_header else 1, True))
 
@@ -152,7 +172,7 @@ class CsvFile:
         try:
             return pyarrow.csv.read_csv(
                 self.path,
-                # The names are given again, stripped of blanks, and the header is skipped.
+                # The header is skipped, because `self.names` has the names without surrounding blanks.
                 read_options=pyarrow.csv.ReadOptions(
                     use_threads=threads, column_names=self.names, skip_rows_after_names=int(self.has_header)
                 ),
@@ -166,7 +186,7 @@ class CsvFile:
             if "UTF8" in str(error):
                 raise self._broken_encoding() from None
             if threads:
-                return self._read(columns, exact, missing, threads=False)  # which counts the rows
+                return self._read(columns, exact, missing, threads=False)  # its errors have the row
             raise self._bad_row(str(error)) from error
         except (pa.ArrowException, OSError, EOFError) as error:
             raise _unreadable(self.path, error) from error
@@ -177,12 +197,12 @@ class CsvFile:
         if row.startswith("Row #") and colon:
             return BGCLError(
                 f"{self.path}, row {row.removeprefix('Row #')}: {rest[:1].lower()}{rest[1:120]}. "
-                f"Correct the row; a value that holds the delimiter '{self.delimiter}' must be quoted."
+                f"Correct the row. A value that contains the delimiter '{self.delimiter}' must be quoted."
             )
         return BGCLError(f"{self.path} cannot be read as a table ({reason[:160]}).")
 
     def _broken_encoding(self) -> BGCLError:
-        """Names the row and the column of the first byte that is not UTF-8."""
+        """An error with the row and the column of the first byte that is not UTF-8."""
         with (gzip.open if self.path.suffix == ".gz" else open)(self.path, "rb") as file:
             head = file.read(2)
             if head in (b"\xff\xfe", b"\xfe\xff"):
@@ -203,7 +223,7 @@ class CsvFile:
 
 
 class Frame:
-    """A table that is in memory already."""
+    """A table in memory."""
 
     def __init__(self, name: str, table: Any) -> None:
         self.name, self.table = name, table
@@ -214,7 +234,7 @@ class Frame:
 
 
 def _check_memory(path: Path, size: int, growth: int) -> None:
-    what = f"{path} is {in_words(path.stat().st_size)} large and"
+    what = f"{path} is {in_words(path.stat().st_size)} large and"  # "would need ..."
     check_fits(size * growth, what, "Leave out columns with --ignore, or write the file as Parquet without them.")
 
 
@@ -239,6 +259,10 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _empty(path: Path) -> BGCLError:
+    return BGCLError(f"{path} is empty. Give it a header and a row for each node or edge.")
+
+
 def _unreadable(path: Path, error: BaseException) -> BGCLError:
     reason = " ".join(str(error).split())[:160] or type(error).__name__
-    return BGCLError(f"{path} cannot be read ({reason}). Is it damaged, or of another format than its ending says?")
+    return BGCLError(f"{path} cannot be read ({reason}). Is it damaged, or does its ending name another format?")

@@ -1,4 +1,4 @@
-"""The values of a table's column as NumPy or Arrow have them, and one clear line where they cannot be read."""
+"""Convert a column of a table to numbers, vectors, codes or text. Values that cannot be converted are an error."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 
 
 def numbers(table: Table, name: str) -> Array:
-    """A column as float64, NaN where a value is missing; dates and times as seconds."""
+    """A column as float64 `(N,)`, NaN where a value is missing. Dates become seconds."""
     if name in table.memo:
         return np.asarray(table.memo[name])
     values = table.columns[name]
@@ -27,7 +27,9 @@ def numbers(table: Table, name: str) -> Array:
         is_number = pc.match_substring_regex(values.cast(pa.string()), NUMBER)
         row = pc.index(is_number, False).as_py()
         if row >= 0:
-            raise BGCLError(f"{table.at(row, name)}: {values[row].as_py()!r} is not a number, as it was at training.")
+            raise BGCLError(
+                f"{table.at(row, name)}: {values[row].as_py()!r} is not a number, but all values were at training."
+            )
         values = pc.utf8_trim_whitespace(values.cast(pa.string()))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         values = values.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
@@ -36,7 +38,9 @@ def numbers(table: Table, name: str) -> Array:
     try:
         array = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     except pa.ArrowException as error:
-        raise BGCLError(f"{table.at(None, name)}: values of type {kind} are no numbers ({error}).") from error
+        raise BGCLError(
+            f"{table.at(None, name)}: values of type {kind} cannot be read as numbers ({error})."
+        ) from error
     with np.errstate(invalid="ignore", over="ignore"):
         suspicious = not np.isfinite(array.sum())
     if suspicious and np.isinf(array).any():
@@ -47,14 +51,15 @@ def numbers(table: Table, name: str) -> Array:
 
 
 def vectors(table: Table, name: str) -> Array:
-    """A column of lists as a matrix, NaN in the row of a missing list."""
+    """A column of lists as a matrix `(N, length)`, NaN in the row of a missing list."""
     values = table.columns[name].combine_chunks()
     lengths = pc.list_value_length(values)
     width = pc.max(lengths).as_py() or 0
     uneven = pc.index(pc.not_equal(lengths, width), True).as_py()
     if uneven >= 0:
         raise BGCLError(
-            f"{table.at(uneven, name)}: a list of {lengths[uneven].as_py()} numbers, where others have {width}."
+            f"{table.at(uneven, name)}: the list has {lengths[uneven].as_py()} numbers, but others have {width}. "
+            "Give all lists the same length."
         )
     matrix = np.full((len(values), width), np.nan)
     matrix[values.is_valid().to_numpy(zero_copy_only=False)] = (
@@ -67,7 +72,10 @@ def vectors(table: Table, name: str) -> Array:
 
 
 def coded(table: Table, name: str) -> tuple[Array, Any]:
-    """A column as numbers `(N,)` into its different values as text; -1 where it is missing or empty."""
+    """For each row the index `(N,)` of its value among the column's different values, and these values as text.
+
+    The index is -1 where the value is missing or empty.
+    """
     if name in table.memo:
         codes, values = table.memo[name]
         return codes, values
@@ -83,7 +91,7 @@ def coded(table: Table, name: str) -> tuple[Array, Any]:
     blank = pc.equal(pc.utf8_trim_whitespace(values), "").fill_null(True).to_numpy(zero_copy_only=False)
     used = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
     keep = used & ~blank
-    if not keep.all():  # numbered anew
+    if not keep.all():  # number the rest again
         number = np.where(keep, np.cumsum(keep) - 1, -1)
         codes, values = np.append(number, -1)[codes], values.filter(pa.array(keep))
     table.memo[name] = codes, values
@@ -94,11 +102,13 @@ def _as_string(table: Table, name: str, values: Any) -> Any:
     try:
         return values.cast(pa.string())
     except pa.ArrowException as error:
-        raise BGCLError(f"{table.at(None, name)}: values of type {values.type} are no text ({error}).") from error
+        raise BGCLError(
+            f"{table.at(None, name)}: values of type {values.type} cannot be read as text ({error})."
+        ) from error
 
 
 def as_text(table: Table, name: str) -> Any:
-    """A column as text, missing where it is empty."""
+    """A column as text. An empty text is a missing value."""
     values = table.columns[name]
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -107,11 +117,13 @@ def as_text(table: Table, name: str) -> Any:
 
 
 def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is text."""
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
     return any(test(kind) for test in (*tests, pa.types.is_string_view))
 
 
 def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is a list of numbers."""
     lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     return any(test(kind) for test in lists) and (
         pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)

@@ -1,7 +1,7 @@
-"""Text as words: each node has the words that occur in its text, in any order and number.
+"""Text as words: each node has the words that occur in its text, regardless of order and number.
 
-A word is a run of two or more letters and digits, in lower case. Kept are the words that two nodes or more have and at
-most half of the nodes, the most frequent first, up to a limit.
+A word is a sequence of two or more letters and digits, in lower case. The vocabulary has the words that occur in at
+least two nodes and in at most half of the nodes. If there are more than the limit, the most frequent ones are kept.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ GREATEST_SHARE = 0.5
 
 
 def occurrences(texts: Any) -> tuple[Array, Any]:
-    """The words of an Arrow column of text, one after the other: the row and the word of each occurrence."""
+    """The row and the word of each occurrence of a word in an Arrow column of text."""
     texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
     texts = pc.utf8_lower(texts.fill_null("").cast(pa.large_string()))
     cleaned = pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"[^\p{L}\p{M}\p{N}]+", " "))
@@ -30,22 +30,22 @@ def occurrences(texts: Any) -> tuple[Array, Any]:
 
 
 def vocabulary(texts: Any, limit: int) -> list[str]:
-    """The words that are kept, the most frequent first, equals in their order."""
+    """The words that are kept, the most frequent first, words of equal frequency in alphabetical order."""
     row, word = occurrences(texts)
     coded = word.dictionary_encode()
     codes, words = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), coded.dictionary
     if not len(words):
         return []
-    pairs = np.unique(codes * len(texts) + row)  # a node counts once for a word
+    pairs = np.unique(codes * len(texts) + row)  # each word counts once in a node
     counts = np.bincount(pairs // len(texts), minlength=len(words))
-    fit = np.flatnonzero((counts >= LEAST_NODES) & (counts <= max(GREATEST_SHARE * len(texts), LEAST_NODES)))
-    spelt = np.asarray(words.take(pa.array(fit)).to_pylist(), dtype=object)
-    order = sorted(range(len(fit)), key=lambda i: (-counts[fit[i]], spelt[i]))
-    return [str(spelt[i]) for i in order[:limit]]
+    kept = np.flatnonzero((counts >= LEAST_NODES) & (counts <= max(GREATEST_SHARE * len(texts), LEAST_NODES)))
+    spelled = np.asarray(words.take(pa.array(kept)).to_pylist(), dtype=object)
+    order = sorted(range(len(kept)), key=lambda i: (-counts[kept[i]], spelled[i]))
+    return [str(spelled[i]) for i in order[:limit]]
 
 
-def word_matrix(texts: Any, words: tuple[str, ...]) -> tuple[csr_matrix, int]:
-    """`(N, words)` with rows of unit length, equal in all words that the text has; and how many words are unknown."""
+def word_matrix(texts: Any, words: tuple[str, ...]) -> csr_matrix:
+    """A matrix `(N, words)`. Each row has unit length and equal entries for all known words in the text of a node."""
     row, word = occurrences(texts)
     column = pc.index_in(word, value_set=pa.array(words, type=pa.large_string()))
     known = pc.is_valid(column).to_numpy(zero_copy_only=False)
@@ -54,5 +54,4 @@ def word_matrix(texts: Any, words: tuple[str, ...]) -> tuple[csr_matrix, int]:
     matrix.sum_duplicates()
     counts = np.diff(matrix.indptr)
     matrix.data = np.repeat(1 / np.sqrt(np.maximum(counts, 1)), counts).astype(np.float32)
-    unknown = pc.count_distinct(word.filter(pa.array(~known))).as_py() if not known.all() else 0
-    return matrix, int(unknown)
+    return matrix

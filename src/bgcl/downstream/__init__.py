@@ -1,1 +1,5 @@
-"""From embeddings to predictions: heads, splits, evaluation, and the prediction of every node."""
+"""From embeddings to predictions: classifier and regressor, splits, evaluation, predictions for every node."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

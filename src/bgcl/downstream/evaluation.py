@@ -1,15 +1,17 @@
-"""Train mixture heads on the splits of a protocol and measure accuracy, calibration and the quality of uncertainty.
+"""Evaluate embeddings: train a head on each split, then measure accuracy, calibration and quality of uncertainty.
 
-The first draws train the heads, the others predict, in sets of `set_size` that each make one prediction. The paper's
-appendix is 500 draws, `training_draws=10, set_size=10` and the paper's head: a classifier on 10 draws, and 49
-predictions from 49 sets of 10.
-All heads see each draw as it comes, so that neither an `(S, N, C)` array nor all draws are ever held.
+The first draws train the heads. The others predict, in sets of `set_size`; each set makes one prediction. The procedure
+in the paper's appendix is 500 draws with `training_draws=10`, `set_size=10` and the paper's head: a classifier trained
+on 10 draws, and 49 predictions from 49 sets of 10.
+
+Draws are a stream that all heads read together, so neither all draws nor an `(S, N, C)` array are held in memory.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,7 @@ from bgcl.measures.metrics import (
     risk_coverage,
 )
 from bgcl.measures.uncertainty import Accumulator, Uncertainty
+from bgcl.progress import with_progress
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -41,32 +44,43 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-TRAINING_DRAWS = 20  # that train a head, or half of the draws where there are fewer than forty
+TRAINING_DRAWS = 20  # draws that train a head; half of the draws if there are fewer than forty
 APPENDIX = {"samples": 500, "training_draws": 10, "set_size": 10}
 
 
 @dataclass(frozen=True)
 class SplitResult:
-    """What one split of one run showed, on its test nodes."""
+    """The predictions of one model for the n test nodes of one split.
+
+    Attributes:
+        test: numbers of the test nodes, `(n,)`.
+        classes: the classes in ascending order, `(C,)`.
+        label: the correct classes, as positions in `classes`, `(n,)`.
+        uncertainty: class probabilities and measures of uncertainty.
+        C: inverse strength of the penalty of the head; None if there is no head.
+    """
 
     test: Array
     classes: Array
-    label: Array  # positions in `classes`
+    label: Array
     uncertainty: Uncertainty
-    C: float | None = None  # of the head, where there is one
+    C: float | None = None
 
     @property
     def correct(self) -> Array:
+        """Whether each test node was predicted correctly, `(n,)`."""
         return np.asarray(self.uncertainty.probability.argmax(1) == self.label)
 
     def reliability(self) -> Reliability:
+        """Confidence and accuracy in bins, and the expected calibration error."""
         return reliability(self.uncertainty.probability, self.label)
 
     def pavpu(self, measure: str) -> PAvPU:
+        """The PAvPU curve of a measure of uncertainty, such as "predictive_entropy"."""
         return pavpu(self.correct, getattr(self.uncertainty, measure))
 
     def scores(self) -> dict[str, float]:
-        """Every figure of merit by name; those of a measure of uncertainty as `score:measure`."""
+        """All scores by name. Scores of a measure of uncertainty are named `score:measure`."""
         probability = self.uncertainty.probability
         scores = {
             "accuracy": float(self.correct.mean()),
@@ -84,7 +98,7 @@ class SplitResult:
         return scores
 
 
-def evaluate(
+def evaluate_draws(
     draws: Iterable[Tensor | Array],
     labels: Array,
     chosen: Sequence[Split],
@@ -93,64 +107,101 @@ def evaluate(
     set_size: int = 1,
     head: Callable[[], MixtureClassifier] = MixtureClassifier,
 ) -> list[SplitResult]:
-    """A mixture head for each split, trained on the first draws and tested on the others; draws are `(N, d)` each.
+    """Train a head on each split with the first draws, and test it with the others.
+
+    Args:
+        draws: embeddings, `(N, d)` each. If there are no others, the first draws predict too.
+        labels: class numbers, `(N,)`.
+        chosen: the splits.
+        training_draws: how many draws train the heads.
+        set_size: how many draws make one prediction.
+        head: a function that makes a head.
+
+    Returns:
+        A result for each split.
+
+    Raises:
+        BGCLError: there are too few draws, or `labels` has another number of nodes.
 
     >>> import bgcl
     >>> data = bgcl.example_graph()
     >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
     >>> chosen = bgcl.splits(data, "bgrl", count=2)
-    >>> results = bgcl.evaluate(model.draws(data, 8), data.y.numpy(), chosen, training_draws=4)
+    >>> results = evaluate_draws(model.draws(data, 8), data.y.numpy(), chosen, training_draws=4)
     >>> len(results), 0 <= results[0].scores()["accuracy"] <= 1
     (2, True)
     """
     stream = (draw.cpu().numpy() if isinstance(draw, Tensor) else np.asarray(draw) for draw in draws)
     first = np.array(list(islice(stream, training_draws)))
     if not len(first):
-        raise BGCLError("There are no draws: an evaluation needs one or more.")
+        raise BGCLError("There are no draws. An evaluation needs one or more.")
     if first.shape[1] != len(labels):
         raise BGCLError(f"There are draws of {first.shape[1]} nodes, but {len(labels)} labels.")
-    # Heads are small problems: one thread for each of them, not several threads for one.
+    # Heads are small problems, so each is fitted by one thread, and several heads at the same time.
     with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
         heads = list(pool.map(lambda split: head().fit(first[:, split.train], labels[split.train]), chosen))
-    found = predict_all(heads, _then(stream, first), [split.test for split in chosen], set_size)
+    found = predict_all(heads, _rest_or(first, stream), [split.test for split in chosen], set_size)
     return [
         SplitResult(split.test, head_.classes_, _codes(head_, labels[split.test]), uncertainty, head_.C_)
         for split, head_, uncertainty in zip(chosen, heads, found, strict=True)
     ]
 
 
-def evaluate_model(
+def evaluate(
     model: "BGCL", data: "Data", protocol: str = "grace", count: int | None = None, *, samples: int = 100,
     training_draws: int | None = None, set_size: int = 1, head: Callable[[], MixtureClassifier] = MixtureClassifier,
     seed: int | None = None, progress: bool = False,
 ) -> list[SplitResult]:  # fmt: skip
-    """Draw embeddings of a model and `evaluate` them on the splits of a protocol, which do not depend on the model.
+    """Evaluate a model: draw embeddings, train a head on each split of a protocol, and test it.
+
+    Args:
+        model: a fitted model.
+        data: a graph with labels `data.y`.
+        protocol: the name of a protocol, see `bgcl.splits`. Splits do not depend on the model.
+        count: the number of splits. Default: the number that the protocol has.
+        samples: how many embeddings to draw.
+        training_draws: how many of them train the heads. Default: 20, or half of the samples if fewer than 40.
+        set_size: how many of the others make one prediction.
+        head: a function that makes a head.
+        seed: seed of the draws. Default: the seed of the model.
+        progress: show a progress bar.
+
+    Returns:
+        A result for each split. `bgcl.downstream.summary` averages them.
+
+    Raises:
+        BGCLError: there are too few samples or labels, or the protocol is unknown.
 
     >>> import bgcl
     >>> data = bgcl.example_graph()
     >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
-    >>> len(bgcl.evaluate_model(model, data, "bgrl", count=2, samples=8, training_draws=4))
+    >>> len(bgcl.evaluate(model, data, "bgrl", count=2, samples=8, training_draws=4))
     2
     """
     training_draws = default_training_draws(samples) if training_draws is None else training_draws
     if samples < training_draws + set_size:
-        raise BGCLError(f"Of {samples} samples {training_draws} train the heads: too few are left to predict with.")
+        raise BGCLError(
+            f"Of {samples} samples, {training_draws} train the heads: too few are left to predict with. Draw more "
+            "samples."
+        )
     chosen, labels = splits(data, protocol, count), labels_of(data)
-    stream: Iterable[Tensor] = model.draws(data, samples, seed=seed)
-    if progress:
-        from bgcl.reporting.progress import counted
+    stream = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
+    return evaluate_draws(stream, labels, chosen, training_draws=training_draws, set_size=set_size, head=head)
 
-        stream = counted(stream, samples, "draws")
-    return evaluate(stream, labels, chosen, training_draws=training_draws, set_size=set_size, head=head)
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that results depend on."""
+    packages = ("bgcl", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
+    return {name: version(name) for name in packages}
 
 
 def default_training_draws(samples: int) -> int:
-    """How many of the draws train a head if nothing else is said."""
+    """How many draws train a head by default: 20, or half of the samples if there are fewer than 40."""
     return max(min(TRAINING_DRAWS, samples // 2), 1)
 
 
-def _then(stream: Iterator[Array], first: Array) -> Iterator[Array]:
-    """The rest of the draws; the first ones where there is no other, as with a fixed embedding."""
+def _rest_or(first: Array, stream: Iterator[Array]) -> Iterator[Array]:
+    """The rest of the draws; the first ones if there is no rest, as for a fixed embedding."""
     rest = next(stream, None)
     if rest is None:
         yield from first
@@ -166,7 +217,17 @@ def _codes(head: MixtureClassifier, labels: Array) -> Array:
 def predict_all(
     heads: Sequence[MixtureClassifier], draws: Iterator[Array], nodes: Sequence[Array], set_size: int = 1
 ) -> list[Uncertainty]:
-    """What each of several heads with the same classes says of its nodes, in one pass over the draws, `(N, d)` each."""
+    """Predict with several heads in one pass over the draws.
+
+    Args:
+        heads: fitted heads with the same classes.
+        draws: embeddings of all nodes, `(N, d)` each.
+        nodes: the nodes that each head predicts.
+        set_size: how many draws make one prediction.
+
+    Returns:
+        Class probabilities and measures of uncertainty of each head for its nodes.
+    """
     stack, classes = HeadStack(heads), len(heads[0].classes_)
     accumulator: Accumulator | None = None
     for group in _sets(draws, set_size):
@@ -179,23 +240,28 @@ def predict_all(
 
 
 def _sets(draws: Iterator[Array], size: int) -> Iterator[Array]:
-    """Whole sets of `size` draws, `(size, N, d)`; what is left over is not used."""
+    """Complete sets of `size` draws, `(size, N, d)`. The last draws are dropped if they do not fill a set."""
     while len(group := list(islice(draws, size))) == size:
         yield np.stack(group)
 
 
 def summary(runs: Sequence[Sequence[SplitResult]]) -> dict[str, dict[str, float]]:
-    """Each score's mean, and its spread over splits and over training seeds apart.
+    """Compute the mean of each score, and its standard deviation over splits and over training seeds.
 
-    `runs` are the results of one training seed each. The spread over splits is the deviation within a run, averaged
-    over the runs; that over seeds is the deviation of the runs' means. Either is NaN where there is but one. A split in
-    which a score is not defined, such as the AUROC of errors where there is none, is left out.
+    Splits in which a score is not defined are left out. For example, the AUROC of errors is not defined without errors.
+
+    Args:
+        runs: for each training seed, the results of its splits.
+
+    Returns:
+        For each score a dictionary: "mean"; "over_splits", the standard deviation over splits, averaged over seeds; and
+        "over_seeds", the standard deviation of the means of the seeds. A deviation of one value is NaN.
 
     >>> import bgcl
     >>> data = bgcl.example_graph()
     >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
-    >>> results = bgcl.evaluate_model(model, data, "bgrl", count=2, samples=8, training_draws=4)
-    >>> sorted(bgcl.summary([results])["accuracy"])
+    >>> results = bgcl.evaluate(model, data, "bgrl", count=2, samples=8, training_draws=4)
+    >>> sorted(summary([results])["accuracy"])
     ['mean', 'over_seeds', 'over_splits']
     """
     scores = [[result.scores() for result in run] for run in runs]
@@ -203,8 +269,8 @@ def summary(runs: Sequence[Sequence[SplitResult]]) -> dict[str, dict[str, float]
     return {
         name: {
             "mean": _mean(values.ravel()),
-            "over_splits": _mean(np.array([_deviation(run) for run in values])),
-            "over_seeds": _deviation(np.array([_mean(run) for run in values])),
+            "over_splits": _mean(np.array([_std(run) for run in values])),
+            "over_seeds": _std(np.array([_mean(run) for run in values])),
         }
         for name, values in table.items()
     }
@@ -215,6 +281,6 @@ def _mean(values: Array) -> float:
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def _deviation(values: Array) -> float:
+def _std(values: Array) -> float:
     defined = values[~np.isnan(values)]
     return float(defined.std(ddof=1)) if len(defined) > 1 else float("nan")

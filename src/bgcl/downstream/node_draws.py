@@ -1,4 +1,4 @@
-"""Draws of embeddings as scikit-learn wants its data: checked, and indexed by node."""
+"""Draws of embeddings in the form that scikit-learn expects: checked, and indexed by node."""
 
 from typing import Any
 
@@ -12,7 +12,13 @@ Array = npt.NDArray[Any]
 
 
 class NodeDraws:
-    """Draws `(S, N, d)` that are indexed by node, so that `GridSearchCV` and the like can split them.
+    """Draws that are indexed by node, so that scikit-learn's `GridSearchCV` and `cross_val_score` can split them.
+
+    Args:
+        draws: embeddings `(S, N, d)`.
+
+    Raises:
+        BGCLError: the array does not have three axes.
 
     >>> import numpy as np
     >>> nodes = NodeDraws(np.zeros((5, 40, 3)))
@@ -38,8 +44,14 @@ class NodeDraws:
         return NodeDraws(self.draws[:, index if isinstance(index, slice) else np.asarray(index)])
 
 
-def as_draws(draws: object, normalise: bool, estimator: object) -> Array:
-    """Float draws `(S, N, d)`, of unit length if `normalise`; a matrix `(N, d)` is one draw."""
+def as_draws(draws: object, normalize: bool, estimator: object) -> Array:
+    """Check draws and turn them into a float array `(S, N, d)`. A matrix `(N, d)` is one draw.
+
+    Args:
+        draws: an array, a tensor, a list of matrices, or `NodeDraws`.
+        normalize: scale each embedding to unit length.
+        estimator: the estimator that scikit-learn's errors name.
+    """
     if isinstance(draws, NodeDraws):
         draws = draws.draws
     if isinstance(draws, list | tuple) and draws and getattr(draws[0], "ndim", None) == 2:
@@ -52,26 +64,28 @@ def as_draws(draws: object, normalise: bool, estimator: object) -> Array:
         raise BGCLError(f"Draws must be real numbers. Got values of type {array.dtype} instead.")
     array = array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32, copy=False)
     if 0 in array.shape:
-        raise BGCLError(f"Draws must not be empty. Got the shape {array.shape}: samples, nodes, width.")
+        raise BGCLError(f"Draws must not be empty. Got the shape {array.shape} for (samples, nodes, width).")
     if not np.isfinite(array).all():
-        raise BGCLError("The draws hold NaN or infinity. Were they drawn from a model whose training went wrong?")
-    if normalise:
+        raise BGCLError("The draws hold NaN or infinity. Check whether the training of the model diverged.")
+    if normalize:
         length = np.linalg.norm(array, axis=-1, keepdims=True)
         array = array / np.where(length > 0, length, 1)
     return np.asarray(array)
 
 
 def check_targets(y: object, nodes: int, estimator: object, *, numeric: bool) -> Array:
-    """Labels or targets `(N,)`, one for each node, none of them missing."""
+    """Check labels, or targets if `numeric`, and turn them into an array `(N,)`."""
     if y is None:
         raise BGCLError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     targets = np.asarray(column_or_1d(np.asarray(y), warn=True))
     if len(targets) != nodes:
         raise BGCLError(f"There are draws of {nodes} nodes, but {len(targets)} labels. Give one label for each node.")
     if targets.dtype.kind in "fc" and not np.isfinite(targets).all():
-        raise BGCLError("The labels hold NaN or infinity. Leave out the nodes that have none.")
+        raise BGCLError("The labels hold NaN or infinity. Leave out nodes without a label.")
     if numeric:
         return targets.astype(np.float64)
     if targets.dtype.kind == "f" and (targets != np.round(targets)).any():
-        raise BGCLError("Unknown label type: continuous. A classifier needs classes; for numbers use MixtureRegressor.")
+        raise BGCLError(
+            "Unknown label type: continuous. A classifier needs classes. For numbers, use MixtureRegressor."
+        )
     return targets

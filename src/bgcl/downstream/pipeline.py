@@ -16,17 +16,28 @@ if TYPE_CHECKING:
 
 
 class Embedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """From node numbers `(n,)` to the draws of those nodes, so that scikit-learn may split, search and score by node.
+    """A transformer from node numbers to draws of their embeddings.
 
-    The model is one that was fitted. It learned without labels, so nothing of a held-out node's label is in it, and
-    copies of a pipeline share it instead of training it again.
+    With it as first step of a pipeline, scikit-learn can split, search and score by node. The model has to be fitted
+    already. It was trained without labels, so it does not leak labels of held-out nodes. Clones of the pipeline share
+    the model and do not train it again.
+
+    Args:
+        model: a fitted model.
+        data: the graph.
+        samples: how many draws.
+        seed: seed of the draws. Default: the seed of the model.
+
+    Attributes:
+        draws_: embeddings of all nodes, `(samples, N, d)`.
 
     >>> import bgcl
     >>> from sklearn.model_selection import cross_val_score
     >>> from sklearn.pipeline import make_pipeline
+    >>> from bgcl.downstream import Embedding
     >>> data = bgcl.example_graph()
     >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
-    >>> pipeline = make_pipeline(bgcl.Embedding(model, data, samples=4), bgcl.MixtureClassifier(C=10.0))
+    >>> pipeline = make_pipeline(Embedding(model, data, samples=4), bgcl.MixtureClassifier(C=10.0))
     >>> nodes, labels = range(data.num_nodes), data.y.numpy()
     >>> len(cross_val_score(pipeline, nodes, labels, cv=3))
     3
@@ -39,12 +50,22 @@ class Embedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
 
     def fit(self, nodes: object = None, y: object = None) -> Self:
-        """Draw the embeddings of all nodes, `(samples, N, d)`; node numbers and labels are not looked at."""
+        """Draw the embeddings of all nodes. `nodes` and `y` are ignored."""
         self.draws_ = self.model.sample(self.data, self.samples, seed=self.seed).numpy()
         return self
 
     def transform(self, nodes: object) -> NodeDraws:
-        """The draws of the nodes with these numbers."""
+        """Select nodes.
+
+        Args:
+            nodes: node numbers, `(n,)`.
+
+        Returns:
+            Their draws, `(samples, n, d)`.
+
+        Raises:
+            BGCLError: `nodes` does not hold valid node numbers.
+        """
         check_is_fitted(self)
         chosen = np.asarray(nodes)
         count = self.draws_.shape[1]

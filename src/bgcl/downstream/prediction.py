@@ -1,6 +1,6 @@
-"""Predictions for every node of a graph, each by a head that has not seen the node's own label."""
+"""Predictions for every node of a graph. No head predicts a node that it was trained on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold
+from torch import Tensor
 
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import default_training_draws, predict_all
@@ -25,22 +26,32 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """For every node: its label (-1: none), the predicted class, and how sure the model is."""
+class NodePredictions:
+    """The predicted class of every node, and its uncertainty.
+
+    Attributes:
+        label: the known class of each node, -1 if it has none, `(N,)`.
+        classes: the classes in ascending order, `(C,)`.
+        uncertainty: class probabilities and measures of uncertainty.
+        astd: average standard deviation of each node's embedding over the draws, `(N,)`.
+        ids: the ids of the nodes, if the graph has them.
+        names: the name of each class, by class number, if the graph has them.
+    """
 
     label: Array
     classes: Array
     uncertainty: Uncertainty
     astd: Array
-    ids: Array | None = None  # of a graph that has them
-    names: Sequence[Any] | None = None  # of the classes, by number
+    ids: Array | None = None
+    names: Sequence[Any] | None = None
 
     @property
     def predicted(self) -> Array:
+        """The most probable class of each node, `(N,)`."""
         return np.asarray(self.classes[self.uncertainty.probability.argmax(1)])
 
     def columns(self) -> dict[str, Array]:
-        """As a table with a row for each node, its id first if it has one, classes by name if they have names."""
+        """A table with one row for each node, as columns by name. Ids and class names are used if there are any."""
         columns = {} if self.ids is None else {"id": np.asarray(self.ids)}
         columns |= {
             "node": np.arange(len(self.label)),
@@ -55,7 +66,7 @@ class Prediction:
 
 
 def class_names(numbers: Array, names: Sequence[Any] | None) -> Array:
-    """Classes by name, None where a node has none; numbers as they are if classes have no names."""
+    """The names of classes, None for -1; the numbers themselves if the classes have no names."""
     if names is None:
         return numbers
     table = np.empty(len(names) + 1, dtype=object)
@@ -63,7 +74,7 @@ def class_names(numbers: Array, names: Sequence[Any] | None) -> Array:
     return np.asarray(table[numbers])
 
 
-def predict_nodes(
+def predict(
     model: "BGCL",
     data: "Data",
     *,
@@ -72,72 +83,139 @@ def predict_nodes(
     folds: int = 5,
     seed: int | None = None,
     labels_from: "Data | None" = None,
-) -> Prediction:
-    """Heads trained on the labelled nodes, in one pass over the draws.
+) -> NodePredictions:
+    """Predict the class of every node, with measures of uncertainty.
 
-    An unlabelled node is predicted by a head that learned from all labelled ones. A labelled node is predicted by a
-    head that learned from the other folds: its own label must not make it look certain, and where the two differ the
-    label may be wrong. With `labels_from`, another graph, such as the one of training, has the labelled nodes; those of
-    its nodes that are in `data` too are known by their ids.
+    An unlabeled node is predicted by a head that was trained on all labeled nodes. A labeled node is predicted by a
+    head that was trained on the other folds, so that its own label does not make it look certain. If the prediction
+    differs from the label, the label may be wrong.
+
+    Args:
+        model: a fitted model.
+        data: the graph to predict.
+        samples: how many embeddings to draw.
+        training_draws: how many of them train the heads. Default: 20, or half of the samples if fewer than 40.
+        folds: the number of folds; fewer if a class has fewer labeled nodes.
+        seed: seed of the draws. Default: the seed of the model.
+        labels_from: a graph with the labels, such as the training graph. Default: `data`. Nodes of both graphs are
+            matched by their ids.
+
+    Returns:
+        The predictions.
+
+    Raises:
+        BGCLError: a class has fewer than three labeled nodes, there is only one class, or there are too few samples.
 
     >>> import bgcl
     >>> data = bgcl.example_graph()
     >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
-    >>> found = bgcl.predict_nodes(model, data, samples=8, training_draws=4)
+    >>> found = bgcl.predict(model, data, samples=8, training_draws=4)
     >>> list(found.columns())[:4]
     ['node', 'label', 'predicted', 'probability']
     """
-    teacher = data if labels_from is None else labels_from
-    labels, names = labels_of(teacher), getattr(teacher, "classes", None)
-    labelled = np.flatnonzero(labels >= 0)
-    counts = np.bincount(labels[labelled])
-    present = np.flatnonzero(counts)
-    if counts[present].min() < 3:
-        few = present[counts[present].argmin()]
-        raise BGCLError(
-            f"Class {few if names is None else names[few]} has {counts[few]} labelled nodes: predictions need three or "
-            "more of each class."
-        )
     training_draws = default_training_draws(samples) if training_draws is None else training_draws
     if samples <= training_draws:
-        raise BGCLError(f"Of {samples} samples {training_draws} train the heads: none is left to predict with.")
+        raise BGCLError(
+            f"Of {samples} samples, {training_draws} train the heads: none is left to predict with. Draw more samples."
+        )
+    draws = model.draws(data, samples, seed=seed)
+    labeled_draws = None if labels_from is None else model.draws(labels_from, training_draws, seed=seed)
+    return predict_draws(
+        draws, data, training_draws=training_draws, folds=folds, labels_from=labels_from, labeled_draws=labeled_draws
+    )
+
+
+def predict_draws(
+    draws: Iterable[Tensor],
+    data: "Data",
+    *,
+    training_draws: int,
+    folds: int = 5,
+    labels_from: "Data | None" = None,
+    labeled_draws: Iterable[Tensor] | None = None,
+) -> NodePredictions:
+    """Predict the class of every node from a stream of draws. `predict` does the same with the draws of a model.
+
+    Args:
+        draws: embeddings of the nodes of `data`, `(N, d)` each. They are read once, one at a time.
+        data: the graph to predict.
+        training_draws: how many of the first draws train the heads. The others predict.
+        folds: the number of folds; fewer if a class has fewer labeled nodes.
+        labels_from: a graph with the labels. Default: `data`.
+        labeled_draws: embeddings of the nodes of `labels_from`, which then train the heads.
+
+    Returns:
+        The predictions.
+    """
+    labeled_graph = data if labels_from is None else labels_from
+    labels, names = labels_of(labeled_graph), getattr(labeled_graph, "classes", None)
+    _check_counts(labels, names)
     running = RunningMoments()
-    stream = (running.add(draw).cpu().numpy() for draw in model.draws(data, samples, seed=seed))
+    stream = (running.add(draw).cpu().numpy() for draw in draws)
     first = np.stack(list(islice(stream, training_draws)))
-    if labels_from is not None:
-        first = np.stack([draw.cpu().numpy() for draw in model.draws(labels_from, training_draws, seed=seed)])
-    place = _places(data, teacher)
-    # With no more folds than the smallest class has nodes, each part that trains has two of it or more.
-    split = StratifiedKFold(int(min(folds, counts[present].min())), shuffle=True, random_state=0)
-    parts = [(labelled[train], labelled[test]) for train, test in split.split(labelled, labels[labelled])]
-    parts = [(train, place[test][place[test] >= 0]) for train, test in parts]
-    others = np.setdiff1d(np.arange(data.num_nodes), np.concatenate([test for _, test in parts]))
-    parts = [(train, test) for train, test in [*parts, (labelled, others)] if len(test)]
+    if labeled_draws is not None:
+        first = np.stack([draw.cpu().numpy() for draw in labeled_draws])
+    node_in_data = _match_nodes(data, labeled_graph)
+    parts = _parts(labels, node_in_data, data.num_nodes, folds)
     heads = [MixtureClassifier().fit(first[:, train], labels[train]) for train, _ in parts]
     found = predict_all(heads, stream, [nodes for _, nodes in parts])
-    merged = {name: np.empty(data.num_nodes) for name in MEASURES}
-    probability = np.empty((data.num_nodes, len(present)))
-    for (_, nodes), part in zip(parts, found, strict=True):
-        probability[nodes] = part.probability
+    return NodePredictions(
+        label=_labels_in_data(labels, node_in_data, data.num_nodes),
+        classes=heads[0].classes_,
+        uncertainty=_merge(found, [nodes for _, nodes in parts], data.num_nodes),
+        astd=running.moments().astd.cpu().numpy(),
+        ids=getattr(data, "ids", None),
+        names=names,
+    )
+
+
+def _check_counts(labels: Array, names: Sequence[Any] | None) -> None:
+    counts = np.bincount(labels[labels >= 0])
+    present = np.flatnonzero(counts)
+    rarest = present[counts[present].argmin()]
+    if counts[rarest] < 3:
+        raise BGCLError(
+            f"Class {rarest if names is None else names[rarest]} has {counts[rarest]} labeled nodes, but predictions "
+            "need three or more of each class. Label more nodes of this class."
+        )
+
+
+def _parts(labels: Array, node_in_data: Array, num_nodes: int, folds: int) -> list[tuple[Array, Array]]:
+    """For each head, the labeled nodes that train it and the nodes of the graph that it predicts."""
+    labeled = np.flatnonzero(labels >= 0)
+    counts = np.bincount(labels[labeled])
+    # With at most as many folds as the rarest class has nodes, each training part has at least two nodes of it.
+    split = StratifiedKFold(int(min(folds, counts[counts > 0].min())), shuffle=True, random_state=0)
+    parts = [(labeled[train], labeled[test]) for train, test in split.split(labeled, labels[labeled])]
+    parts = [(train, node_in_data[test][node_in_data[test] >= 0]) for train, test in parts]
+    others = np.setdiff1d(np.arange(num_nodes), np.concatenate([test for _, test in parts]))
+    return [(train, test) for train, test in [*parts, (labeled, others)] if len(test)]
+
+
+def _merge(found: Sequence[Uncertainty], nodes: Sequence[Array], num_nodes: int) -> Uncertainty:
+    """The predictions of all heads as one, in the order of the nodes."""
+    probability = np.empty((num_nodes, found[0].probability.shape[1]))
+    measures = {name: np.empty(num_nodes) for name in MEASURES}
+    for predicted, part in zip(nodes, found, strict=True):
+        probability[predicted] = part.probability
         for name, measure in part.measures().items():
-            merged[name][nodes] = measure
-    return Prediction(
-        _shown_labels(data, labels, place), heads[0].classes_, Uncertainty(probability, **merged),
-        running.moments().astd.cpu().numpy(), getattr(data, "ids", None), names,
-    )  # fmt: skip
+            measures[name][predicted] = measure
+    return Uncertainty(probability, **measures)
 
 
-def _places(data: "Data", teacher: "Data") -> Array:
-    """Which node of `data` each node of `teacher` is, -1 where it is none."""
-    if teacher is data:
+def _match_nodes(data: "Data", labeled_graph: "Data") -> Array:
+    """For each node of `labeled_graph`, its number in `data`, -1 if it is not there."""
+    if labeled_graph is data:
         return np.arange(data.num_nodes)
-    if "ids" not in data or "ids" not in teacher:
-        return np.full(teacher.num_nodes, -1)
+    if "ids" not in data or "ids" not in labeled_graph:
+        return np.full(labeled_graph.num_nodes, -1)
     number = {key: i for i, key in enumerate(data.ids.tolist())}
-    return np.array([number.get(key, -1) for key in teacher.ids.tolist()])
+    return np.array([number.get(key, -1) for key in labeled_graph.ids.tolist()])
 
 
-def _shown_labels(data: "Data", labels: Array, place: Array) -> Array:
-    shown = np.full(data.num_nodes, -1)
-    shown[place[place >= 0]] = labels[place >= 0]
-    return shown
+def _labels_in_data(labels: Array, node_in_data: Array, num_nodes: int) -> Array:
+    """The label of each node of `data`, -1 if it has none, `(N,)`."""
+    found = np.full(num_nodes, -1)
+    matched = node_in_data >= 0
+    found[node_in_data[matched]] = labels[matched]
+    return found

@@ -1,4 +1,4 @@
-"""Which nodes a classifier learns from and which it is tested on: seeded, and the same for every method."""
+"""Splits of the labeled nodes into training, validation and test nodes, the same for every method."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,13 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Split:
-    """Node numbers; `validation` is empty where a protocol has none."""
+    """One split of the labeled nodes.
+
+    Attributes:
+        train: numbers of the training nodes.
+        validation: numbers of the validation nodes; empty if the protocol has none.
+        test: numbers of the test nodes.
+    """
 
     train: Array
     validation: Array
@@ -25,10 +31,29 @@ class Split:
 
 
 def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed: int = 0) -> list[Split]:
-    """The splits of a protocol: `grace` (10 % train, 90 % test, 50 random), `bgrl` (10/10/80 %, 20 random), `public`
-    (the published masks) or `wikics` (its 20 published splits).
+    """Split the labeled nodes of a graph by a protocol.
 
-    Only labelled nodes take part. The same seed gives the same splits, whatever the method or the number asked for.
+    The protocols are
+
+    - `grace`: 10 % training and 90 % test nodes, 50 random splits;
+    - `bgrl`: 10 % training, 10 % validation and 80 % test nodes, 20 random splits;
+    - `public`: the published masks, `data.train_mask`, `data.val_mask` and `data.test_mask`;
+    - `wikics`: the 20 published splits of WikiCS;
+    - `development`: the same as `grace` within a fixed half of the nodes, on which settings may be chosen.
+
+    The same seed gives the same splits, for every method and every `count`.
+
+    Args:
+        data: a graph with labels `data.y`, -1 for nodes without a label.
+        protocol: the name of the protocol.
+        count: the number of splits. Default: the number that the protocol has.
+        seed: seed of random splits.
+
+    Returns:
+        The splits.
+
+    Raises:
+        BGCLError: the protocol is unknown, or the graph has too few labels or no masks for it.
 
     >>> import bgcl
     >>> split = bgcl.splits(bgcl.load("cora"), "grace", count=1)[0]
@@ -47,60 +72,62 @@ def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed
         if len(missing):
             raise BGCLError(
                 f"Class {missing[0]} has no training node in split {number + 1} of the protocol '{protocol}'. "
-                "Label more nodes of it, or take another protocol or seed."
+                "Label more nodes of this class, or use another protocol or seed."
             )
         if not len(split.test):
-            raise BGCLError(
-                f"Split {number + 1} of the protocol '{protocol}' has no test node: the graph is too small."
-            )
+            raise BGCLError(f"Split {number + 1} of the protocol '{protocol}' has no test node. Label more nodes.")
     return found
 
 
-def suited_to(data: "Data") -> str:
-    """The protocol that papers use for a data set: `bgrl` for Amazon and Coauthor, `grace` for the rest."""
+def usual_protocol(data: "Data") -> str:
+    """The protocol that papers use for a data set: `wikics`, `bgrl` for Amazon and Coauthor, or else `grace`."""
     name = getattr(data, "name", None) or ""
     return "wikics" if name == "wikics" else "bgrl" if name.startswith(("amazon", "coauthor")) else "grace"
 
 
 def labels_of(data: "Data") -> Array:
-    """Class numbers `(N,)`, -1 where a node has none."""
+    """Class numbers `(N,)`, -1 for nodes without a label."""
     if data.y is None:
-        raise BGCLError("The graph has no labels (data.y). They are needed to train and test a classifier.")
+        raise BGCLError("The graph has no labels (data.y). A classifier needs labels for training and testing.")
     labels: Array = data.y.cpu().numpy()
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise BGCLError(f"data.y must hold one class number for each node. Got {labels.dtype} of shape {labels.shape}.")
     if not (labels >= 0).any():
-        raise BGCLError("No node is labelled: all of data.y is negative.")
+        raise BGCLError("No node is labeled: all values of data.y are negative. Label some nodes.")
     return labels
 
 
 def _random(parts: tuple[float, float], default: int) -> Callable[["Data", int | None, int], list[Split]]:
-    """Splits at random; `parts` are the shares of the training and validation nodes."""
+    """A protocol of random splits; `parts` are the shares of training and validation nodes."""
 
     def make(data: "Data", count: int | None, seed: int) -> list[Split]:
-        labelled = np.flatnonzero(labels_of(data) >= 0)
-        cut = [int(parts[0] * len(labelled)), int(parts[0] * len(labelled)) + int(parts[1] * len(labelled))]
+        labeled = np.flatnonzero(labels_of(data) >= 0)
+        cut = [int(parts[0] * len(labeled)), int(parts[0] * len(labeled)) + int(parts[1] * len(labeled))]
         if cut[0] < 2:
-            raise BGCLError(f"Only {len(labelled)} nodes are labelled: too few to train on {parts[0]:.0%} of them.")
-        chosen = (np.random.default_rng((seed, i)).permutation(labelled) for i in range(count or default))
+            raise BGCLError(
+                f"Only {len(labeled)} nodes are labeled: too few to train on {parts[0]:.0%} of them. Label more nodes."
+            )
+        chosen = (np.random.default_rng((seed, i)).permutation(labeled) for i in range(count or default))
         return [Split(*np.split(nodes, cut)) for nodes in chosen]
 
     return make
 
 
 def development_half(nodes: int) -> Array:
-    """The nodes on which settings may be chosen: a fixed half. Figures on the others are blind to these choices."""
+    """A fixed half of the nodes on which settings may be chosen. Scores on the other half are blind to the choice."""
     return np.random.default_rng(2022).permutation(nodes)[: nodes // 2]
 
 
 def _development(data: "Data", count: int | None, seed: int) -> list[Split]:
-    """Training nodes, 10 % of all, and test nodes from within the development half."""
+    """Training nodes (10 % of all nodes) and test nodes, both from the development half."""
     labels = labels_of(data)
     half = development_half(len(labels))
     half = half[labels[half] >= 0]
     cut = int(0.1 * len(labels))
     if not 2 <= cut < len(half):
-        raise BGCLError(f"Only {len(half)} nodes of the development half are labelled: too few to train on {cut}.")
+        raise BGCLError(
+            f"Only {len(half)} nodes of the development half are labeled: too few to train on {cut}. Label more nodes."
+        )
     chosen = (np.random.default_rng((seed + 7, i)).permutation(half) for i in range(count or 20))
     return [Split(nodes[:cut], nodes[:0], nodes[cut:]) for nodes in chosen]
 
@@ -108,16 +135,16 @@ def _development(data: "Data", count: int | None, seed: int) -> list[Split]:
 def _public(data: "Data", count: int | None, seed: int) -> list[Split]:
     for name in ("train_mask", "val_mask", "test_mask"):
         if name not in data:
-            raise BGCLError(f"The graph has no published masks (data.{name}). Take the protocol grace or bgrl.")
+            raise BGCLError(f"The graph has no published masks (data.{name}). Use the protocol grace or bgrl.")
     train, validation, test = (mask.cpu().numpy() for mask in (data.train_mask, data.val_mask, data.test_mask))
     many = max(mask.shape[1] if mask.ndim == 2 else 1 for mask in (train, validation, test))
     if count is not None and count > many:
-        raise BGCLError(f"The graph has {many} published splits, not {count}.")
+        raise BGCLError(f"The graph has {many} published splits, not {count}. Ask for {many} or fewer.")
 
-    labelled = labels_of(data) >= 0
+    labeled = labels_of(data) >= 0
 
     def part(mask: Array, i: int) -> Array:
-        return np.flatnonzero((mask[:, i] if mask.ndim == 2 else mask) & labelled)
+        return np.flatnonzero((mask[:, i] if mask.ndim == 2 else mask) & labeled)
 
     return [Split(part(train, i), part(validation, i), part(test, i)) for i in range(count or many)]
 
@@ -125,7 +152,7 @@ def _public(data: "Data", count: int | None, seed: int) -> list[Split]:
 def _wikics(data: "Data", count: int | None, seed: int) -> list[Split]:
     found = _public(data, count, seed)
     if len(found) == 1 and count is None:
-        raise BGCLError("The graph has one published split, not the 20 of WikiCS. Take the protocol public.")
+        raise BGCLError("The graph has one published split, not the 20 of WikiCS. Use the protocol public.")
     return found
 
 

@@ -1,8 +1,8 @@
-"""Cluster batching: METIS cuts a graph into clusters with few edges between them, and some of them make a batch.
+"""Batches of clusters: METIS cuts a graph into clusters with few edges between them, and a batch joins some of them.
 
-A cluster is mostly of one class, and a node whose negatives are all of its own class learns to tell what should be
-alike. So a batch is made of several clusters from all over the graph, other ones in every epoch, with the edges between
-them (Chiang et al., 2019, stochastic multiple partitions).
+The nodes of one cluster are mostly of one class. If a batch were one cluster, the negatives of a node would mostly have
+its class, and the loss would push apart nodes that belong together. So a batch joins several random clusters and the
+edges between them, and each epoch joins different ones (Chiang et al., 2019, stochastic multiple partitions).
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from bgcl.errors import BGCLError
-from bgcl.graph.prepared import Graph, SparseFeatures
+from bgcl.graph.prepared import PreparedGraph, SparseFeatures
 from bgcl.graph.sparse import Pattern, row_pointer
 
 
 class Batches:
-    """The batches of an epoch: `count` random unions of `clusters` clusters each; one batch is the graph itself."""
+    """The batches of an epoch: `count` random unions of `clusters` clusters each. A single batch is the whole graph."""
 
-    def __init__(self, graph: Graph, count: int = 1, clusters: int = 1) -> None:
+    def __init__(self, graph: PreparedGraph, count: int = 1, clusters: int = 1) -> None:
         if count > graph.nodes:
             raise BGCLError(f"The setting 'batches' is {count}, more than the graph has nodes ({graph.nodes}).")
         self.graph, self.count = graph, count
@@ -28,8 +28,8 @@ class Batches:
         # Batches of one cluster each are the same in every epoch.
         self._fixed = [induced(graph, nodes) for nodes in self.members] if clusters == 1 else []
 
-    def epoch(self, generator: torch.Generator) -> Iterator[Graph]:
-        """The batches of one epoch, in random order; every node is in one of them."""
+    def epoch(self, generator: torch.Generator) -> Iterator[PreparedGraph]:
+        """The batches of one epoch in random order. Every node is in exactly one of them."""
         if self.count == 1:
             yield self.graph
             return
@@ -37,13 +37,13 @@ class Batches:
         if self._fixed:
             yield from (self._fixed[i] for i in order)
             return
-        for group in np.array_split(order, min(self.count, len(order))):  # METIS may leave parts empty
+        for group in np.array_split(order, min(self.count, len(order))):  # METIS may return empty parts
             yield induced(self.graph, torch.cat([self.members[i] for i in group]))
 
 
-def metis(graph: Graph, parts: int) -> list[Tensor]:
-    """The nodes of each part of a METIS partition; none is empty."""
-    # METIS wants a graph without self-connections.
+def metis(graph: PreparedGraph, parts: int) -> list[Tensor]:
+    """The nodes of each part of a METIS partition, without empty parts."""
+    # METIS needs a graph without self-connections.
     row, column = graph.connections.row.cpu(), graph.connections.column.cpu()
     other = row != column
     adjacency = pymetis.CSRAdjacency(
@@ -55,8 +55,8 @@ def metis(graph: Graph, parts: int) -> list[Tensor]:
     return [nodes for nodes in members if len(nodes)]
 
 
-def induced(graph: Graph, nodes: Tensor) -> Graph:
-    """The subgraph of `nodes`, which are renumbered in their order."""
+def induced(graph: PreparedGraph, nodes: Tensor) -> PreparedGraph:
+    """The subgraph of `nodes`, which are numbered in the given order."""
     number = torch.full((graph.nodes,), -1, device=nodes.device)
     number[nodes] = torch.arange(len(nodes), device=nodes.device)
     connections = _rows(graph.connections, nodes)
@@ -71,11 +71,11 @@ def induced(graph: Graph, nodes: Tensor) -> Graph:
         features = SparseFeatures(pattern, features.values[entries])
     else:
         features = features[nodes]
-    return Graph(Pattern(row_pointer(row, len(nodes)), column[inside], len(nodes)), features)
+    return PreparedGraph(Pattern(row_pointer(row, len(nodes)), column[inside], len(nodes)), features)
 
 
 def _rows(pattern: Pattern, nodes: Tensor) -> Tensor:
-    """The entries of the rows `nodes`, in their order."""
+    """The entries of the rows `nodes`, in the given order."""
     counts = pattern.pointer.diff()[nodes]
     start = torch.repeat_interleave(pattern.pointer[:-1][nodes] - (counts.cumsum(0) - counts), counts)
     return start + torch.arange(len(start), device=nodes.device)

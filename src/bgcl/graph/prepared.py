@@ -1,4 +1,4 @@
-"""A graph made ready for the encoder: its connections with self-connections, and its attributes, sparse or dense."""
+"""A graph in the form that the encoder needs: connections with self-connections, and attributes, sparse or dense."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,10 +10,12 @@ from torch_geometric.data import Data
 
 from bgcl.graph.sparse import Pattern, row_pointer
 
+RowNorm = Literal["length", "sum", "none"]
+
 
 @dataclass(frozen=True)
 class SparseFeatures:
-    """Attributes of which most are zero, as values on a pattern `(N, F)` with sorted columns."""
+    """Features that are mostly zero, as values on a pattern `(N, F)` whose columns are sorted within each row."""
 
     pattern: Pattern
     values: Tensor
@@ -23,9 +25,9 @@ class SparseFeatures:
         return self.pattern.columns
 
     def split(self, blocks: int) -> Pattern:
-        """The pattern of the stacked blocks, `(N * B, F)`: row `u * B + b` holds node u's attributes of block b.
+        """The pattern of the stacked blocks, `(N * B, F)`: row `u * B + b` holds the features of node u in block b.
 
-        The entries keep their order, since a row's columns are sorted and a block is a slice of them.
+        The entries keep their order, because the columns of a row are sorted and a block is a slice of them.
         """
         key = ("stacked", blocks)
         if key not in self.pattern.derived:
@@ -40,8 +42,8 @@ Features = Tensor | SparseFeatures
 
 
 @dataclass(frozen=True)
-class Graph:
-    """N nodes, E connections (each self-connection among them) and their attributes."""
+class PreparedGraph:
+    """N nodes with their attributes, and E connections: the edges in both directions and a self-connection per node."""
 
     connections: Pattern  # (N, N), sorted by row, then column
     features: Features
@@ -52,44 +54,83 @@ class Graph:
 
     @cached_property
     def is_self(self) -> Tensor:
-        """Which connections lead from a node to itself, `(E, 1)`."""
+        """True for self-connections, `(E, 1)`."""
         return (self.connections.row == self.connections.column)[:, None]
 
 
-Norm = Literal["length", "sum"]
+def prepare(data: Data, *, row_norm: RowNorm, device: torch.device | str = "cpu") -> PreparedGraph:
+    """Prepare a graph that `check_graph` returned, whose edges go in both directions.
+
+    Args:
+        data: the graph, with `x` of shape `(N, F)`, dense or sparse CSR.
+        row_norm: divide each node's attributes by their "length", the "sum" of their absolute values, or nothing
+            ("none").
+        device: device of the result.
+
+    Returns:
+        The graph with a self-connection for each node.
+    """
+    pointer, column = _with_self_connections(data.edge_index.cpu(), data.num_nodes)
+    connections = Pattern(pointer.to(device), column.to(device), data.num_nodes)
+    return PreparedGraph(connections, _features(data.x, row_norm, torch.device(device)))
 
 
-def prepare(data: Data, *, normalise_rows: bool, row_norm: Norm = "sum", device: torch.device | str = "cpu") -> Graph:
-    """The `Graph` of a clean `Data`; with `normalise_rows` each node's attributes are divided by their `row_norm`."""
-    nodes = data.num_nodes
-    loops = torch.arange(nodes).expand(2, -1)
-    source, target = torch.cat([data.edge_index.cpu(), loops], dim=1)
-    key, _ = torch.sort(target * nodes + source)
-    target, source = key // nodes, key % nodes
-    connections = Pattern(row_pointer(target, nodes).to(device), source.to(device), nodes)
-    return Graph(connections, _features(data.x, row_norm if normalise_rows else None, torch.device(device)))
+def _with_self_connections(edge_index: Tensor, nodes: int) -> tuple[Tensor, Tensor]:
+    """The edges and the diagonal in compressed rows: `pointer` and `column`. Only unsorted edges are sorted."""
+    row, column = edge_index
+    if not bool(((row * nodes + column).diff() > 0).all()):
+        key, _ = torch.sort(column * nodes + row)
+        row, column = key // nodes, key % nodes
+    # An edge of row v comes after the self-connections of the rows above, and of v if the column is greater than v.
+    place = torch.arange(len(row)) + row + (column > row)
+    result = torch.empty(len(row) + nodes, dtype=torch.int64)
+    result[place] = column
+    pointer = row_pointer(row, nodes)
+    below = torch.bincount(row[column < row], minlength=nodes)  # edges of a row that come before the diagonal
+    node = torch.arange(nodes)
+    result[pointer[:-1] + node + below] = node
+    return pointer + torch.arange(nodes + 1), result
 
 
-def _features(x: Tensor, row_norm: Norm | None, device: torch.device) -> Features:
+def _features(x: Tensor, row_norm: RowNorm, device: torch.device) -> Features:
     if x.layout == torch.strided:
-        dense = x.to(device, torch.float32)
-        return dense if row_norm is None else unit_rows(dense, row_norm)
+        return scale_rows(x.to(device, torch.float32), row_norm)
     row = torch.repeat_interleave(torch.arange(len(x)), x.crow_indices().cpu().diff())
-    order = torch.argsort(row * x.shape[1] + x.col_indices().cpu())
-    pattern = Pattern(x.crow_indices().to(device), x.col_indices().cpu()[order].to(device), x.shape[1])
-    values = x.values().cpu()[order].to(device, torch.float32)
-    if row_norm is not None:
+    key, values = row * x.shape[1] + x.col_indices().cpu(), x.values().cpu()
+    column = x.col_indices().cpu()
+    if not bool((key.diff() > 0).all()):
+        order = torch.argsort(key)
+        column, values = column[order], values[order]
+    pattern = Pattern(x.crow_indices().to(device), column.to(device), x.shape[1])
+    values = values.to(device, torch.float32)
+    if row_norm != "none":
         sizes = values.abs() if row_norm == "sum" else values.square()
         total = torch.zeros(pattern.rows, device=device).index_add_(0, pattern.row, sizes)
-        values = values / _nonzero(total if row_norm == "sum" else total.sqrt())[pattern.row]
+        values = values / _divisor(total if row_norm == "sum" else total.sqrt())[pattern.row]
     return SparseFeatures(pattern, values)
 
 
-def unit_rows(dense: Tensor, norm: Norm) -> Tensor:
-    """Attributes `(N, F)` scaled so that each row has length one, or that its absolute values sum to one."""
-    return dense / _nonzero(torch.linalg.vector_norm(dense, ord=1 if norm == "sum" else 2, dim=1, keepdim=True))
+def scale_rows(dense: Tensor, norm: RowNorm) -> Tensor:
+    """Divide each row of the attributes `(N, F)` by its length or by the sum of its absolute values."""
+    if norm == "none":
+        return dense
+    return dense / _divisor(torch.linalg.vector_norm(dense, ord=1 if norm == "sum" else 2, dim=1, keepdim=True))
 
 
-def _nonzero(total: Tensor) -> Tensor:
-    """A divisor: rows of zeros are left as they are."""
+def to_dense(features: Features) -> Tensor:
+    """Features as a plain matrix, `(N, F)`."""
+    if isinstance(features, Tensor):
+        return features
+    pattern = features.pattern
+    zeros = torch.zeros(pattern.rows, pattern.columns, dtype=features.values.dtype, device=features.values.device)
+    return zeros.index_put((pattern.row, pattern.column), features.values)
+
+
+def width_of(graph: PreparedGraph) -> int:
+    """The number of attributes."""
+    return graph.features.shape[1] if isinstance(graph.features, Tensor) else graph.features.width
+
+
+def _divisor(total: Tensor) -> Tensor:
+    """The total, or 1 if it is 0, so that rows of zeros stay zero."""
     return torch.where(total > 0, total, 1.0)

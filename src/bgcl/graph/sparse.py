@@ -1,8 +1,8 @@
-"""Sparse products on a fixed pattern: the entries of a matrix stay where they are, their values vary.
+"""Sparse products on a fixed pattern: the entries of a matrix keep their places, and only their values change.
 
-A graph is never rebuilt while a model trains. Its connections, self-connections included, are one `Pattern` in
-compressed rows; a mask only changes the values that stand on it. A layer with B blocks of input features needs the
-sum over blocks of `A_b X_b W_b`, and both orders of computing it are one product on a pattern derived from the first:
+A graph is never rebuilt during training. Its connections, with self-connections, are one `Pattern` in compressed rows,
+and a mask only changes the values on it. A layer with B blocks of input features needs the sum over blocks of
+`A_b X_b W_b`. Both ways to compute it are one product on a pattern that is derived from the first:
 
 - propagate, then transform: `[A_1 X_1 | ... | A_B X_B] W`, a block-diagonal pattern (`diagonal_blocks`);
 - transform, then propagate: `[A_1 | ... | A_B] [X_1 W_1; ...; X_B W_B]`, a side-by-side one (`side_by_side`).
@@ -17,17 +17,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from bgcl.graph.csr import quietly
+from bgcl.graph.csr import without_beta_warning
 
 
 class Pattern:
-    """Where the E entries of a sparse `(rows, columns)` matrix stand, in compressed rows."""
+    """The places of the E entries of a sparse `(rows, columns)` matrix, in compressed rows."""
 
     def __init__(self, pointer: Tensor, column: Tensor, columns: int) -> None:
         self.pointer = pointer  # (rows + 1,)
         self.column = column  # (E,)
         self.rows, self.columns = len(pointer) - 1, columns
-        self.derived: dict[tuple[str, int], tuple[Pattern, Tensor]] = {}  # made once, by name and number of blocks
+        self.derived: dict[tuple[str, int], tuple[Pattern, Tensor]] = {}  # by name and number of blocks
 
     def __len__(self) -> int:
         return len(self.column)
@@ -40,12 +40,12 @@ class Pattern:
 
     @cached_property
     def transposed(self) -> tuple["Pattern", Tensor]:
-        """The transposed pattern, and the order in which it takes the values."""
+        """The transposed pattern, and the order of the values on it."""
         order = torch.argsort(self.column, stable=True)
         return Pattern(row_pointer(self.column, self.columns), self.row[order], self.rows), order
 
     def side_by_side(self, blocks: int) -> "Pattern":
-        """`[A_1 | ... | A_B]`, `(rows, columns * B)`; it takes `(E, B)` values as they are."""
+        """`[A_1 | ... | A_B]`, `(rows, columns * B)`. The `(E, B)` values keep their order."""
         if ("beside", blocks) not in self.derived:
             block = torch.arange(blocks, device=self.column.device)
             column = (self.column[:, None] * blocks + block).reshape(-1)
@@ -54,7 +54,7 @@ class Pattern:
         return self.derived["beside", blocks][0]
 
     def diagonal_blocks(self, blocks: int) -> tuple["Pattern", Tensor]:
-        """`diag(A_1, ..., A_B)`, `(rows * B, columns * B)`, and the order in which it takes `(E, B)` values."""
+        """`diag(A_1, ..., A_B)`, `(rows * B, columns * B)`, and the order of the `(E, B)` values on it."""
         if ("diagonal", blocks) not in self.derived:
             block = torch.arange(blocks, device=self.column.device)
             row = (self.row[:, None] * blocks + block).reshape(-1)
@@ -66,7 +66,7 @@ class Pattern:
 
 
 def row_pointer(index: Tensor, size: int) -> Tensor:
-    """Where each row begins when the entries are sorted by `index`."""
+    """The start of each row if the entries are sorted by `index`, `(size + 1,)`."""
     pointer = index.new_zeros(size + 1)
     torch.cumsum(torch.bincount(index, minlength=size), 0, out=pointer[1:])
     return pointer
@@ -79,7 +79,7 @@ def spmm(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
 
 
 class _SparseProduct(torch.autograd.Function):
-    """Forward and both backward products are plain passes over the rows: nothing is scattered."""
+    """The forward product and both backward products go through the rows in order, without scatter operations."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, dense: Tensor, pattern: Pattern) -> Tensor:
@@ -102,7 +102,7 @@ class _SparseProduct(torch.autograd.Function):
 
 
 def _product(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
-    # On a CPU this is twice as fast as a CSR tensor's own product, and it needs no such tensor to be made.
+    # On a CPU this is twice as fast as the product of a CSR tensor, and no such tensor has to be made.
     return F.embedding_bag(
         pattern.column, dense, pattern.pointer, mode="sum", per_sample_weights=values, include_last_offset=True
     )
@@ -111,7 +111,7 @@ def _product(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
 def _sampled_product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     """`left[row] . right[column]` for every entry, `(E,)`."""
     zeros = left.new_zeros(len(pattern))
-    where = quietly(
+    where = without_beta_warning(
         torch.sparse_csr_tensor, pattern.pointer, pattern.column, zeros, (pattern.rows, pattern.columns),
         check_invariants=False,
     )  # fmt: skip
@@ -131,23 +131,24 @@ def column_sum(pattern: Pattern, values: Tensor) -> Tensor:
     return row_sum(transposed, values.index_select(0, order))
 
 
-def normalise(pattern: Pattern, values: Tensor) -> Tensor:
+def normalize(pattern: Pattern, values: Tensor) -> Tensor:
     """`g_a` of Kipf and Welling, `a_vu / sqrt(d_v d'_u)` with the degrees `d_v = sum_u a_vu` and `d'_u = sum_v a_vu`.
 
-    A random mask keeps one direction of an edge and drops the other, so the two degrees differ. With the degree of its
-    own side each entry is at most 1; with row sums for both, as for a symmetric matrix, a node that few connections
-    reach would speak hundreds of times too loud. Where the matrix is symmetric there is no difference.
+    A random mask can keep one direction of an edge and drop the other, so the two degrees differ. With the row's degree
+    on the row's side and the column's on the column's side, each entry is at most 1. With the row's degree on both
+    sides, a node with few incoming connections would be amplified hundreds of times. For a symmetric matrix both are
+    the same.
 
-    `values` and the result are `(E, B)`: each block is normalised by degrees of its own. A node that has lost all its
-    connections has degree 0 and passes nothing on.
+    `values` and the result are `(E, B)`, and each block has its own degrees. A node without any connection has degree 0
+    and sends nothing.
     """
-    result: Tensor = _Normalise.apply(values, pattern)  # type: ignore[no-untyped-call]
+    result: Tensor = _Normalize.apply(values, pattern)  # type: ignore[no-untyped-call]
     return result
 
 
-class _Normalise(torch.autograd.Function):
+class _Normalize(torch.autograd.Function):
     """With `r = d^-1/2`, `r' = d'^-1/2`: `d loss / d a_vu = g_vu r_v r'_u - (r_v^3 R_v + r'_u^3 R'_u) / 2`, where R and
-    R' are the sums of `g a r'` over rows and of `g a r` over columns. Nothing is scattered.
+    R' are the sums of `g a r'` over rows and of `g a r` over columns.
     """
 
     @staticmethod
@@ -170,17 +171,17 @@ class _Normalise(torch.autograd.Function):
         return grad * by_row * by_column + through_degrees, None
 
 
-_LEAST_DEGREE = 1e-12  # a node with less has lost all its connections; below it the gradient of the root overflows
+_LEAST_DEGREE = 1e-12  # below it, a node has lost all its connections, and the gradient of the root overflows
 
 
 def _inverse_root(degree: Tensor) -> Tensor:
-    # Where a hard mask drops all, the least degree would make the gradient of each lost connection a million times too
-    # large. It is that of a connection which comes back alone, with the degree 1.
+    # Where a hard mask drops every connection, the least degree would make the gradient of each lost connection a
+    # million times too large. So the root is 1 there, as if the connection were the only one to come back.
     return degree.clamp(min=_LEAST_DEGREE).rsqrt().masked_fill(degree == 0, 1.0)
 
 
 def _degree_slope(root: Tensor) -> Tensor:
-    """`d root / d degree`, which is 0 where the degree was raised to the least one."""
+    """`d root / d degree`; 0 if the degree was raised to `_LEAST_DEGREE`."""
     return torch.where(root < _LEAST_DEGREE**-0.5, -0.5 * root**3, 0.0)
 
 

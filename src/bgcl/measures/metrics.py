@@ -1,7 +1,8 @@
-"""How good a measure of uncertainty is: whether the model knows when it is wrong.
+"""How good a measure of uncertainty is: does the model know when it is wrong?
 
-`correct` is which nodes were predicted right, `uncertainty` the measure, more being more uncertain. A node is *certain*
-where its uncertainty is at most the threshold. All thresholds are computed at once from one sort.
+In all functions, `correct` `(N,)` says which nodes were predicted correctly, and `uncertainty` `(N,)` is the measure;
+greater values are more uncertain. A node is *certain* if its uncertainty is at most the threshold. Functions that use
+many thresholds sort the nodes once.
 """
 
 from dataclasses import dataclass
@@ -21,28 +22,56 @@ Array = npt.NDArray[Any]
 class PAvPU:
     """Patch Accuracy versus Patch Uncertainty (Mukhoti and Gal, 2018).
 
-    The thresholds go from the least uncertainty to the greatest, `t_i = u_min + i/(T-1) (u_max - u_min)`. A quotient of
-    nothing by nothing is 1: where no node is certain no certain one is wrong, and where none is wrong none of the wrong
-    ones is certain.
+    With the number of nodes that are accurate and certain (`n_ac`), accurate and uncertain (`n_au`), inaccurate and
+    certain (`n_ic`), inaccurate and uncertain (`n_iu`), each at T thresholds
+    `t_i = u_min + i/(T-1) (u_max - u_min)`:
+
+    - `pavpu = (n_ac + n_iu) / (n_ac + n_au + n_ic + n_iu)`;
+    - `accurate_if_certain = n_ac / (n_ac + n_ic)`, which estimates p(accurate | certain);
+    - `uncertain_if_inaccurate = n_iu / (n_ic + n_iu)`, which estimates p(uncertain | inaccurate).
+
+    0/0 is 1: without certain nodes, no certain node is wrong; without wrong nodes, no wrong node is certain.
+
+    Attributes:
+        threshold: the thresholds, `(T,)`.
+        pavpu: PAvPU at each threshold, `(T,)`.
+        accurate_if_certain: `(T,)`.
+        uncertain_if_inaccurate: `(T,)`.
     """
 
     threshold: Array
-    pavpu: Array  # (accurate and certain + inaccurate and uncertain) / all
-    accurate_if_certain: Array  # p(accurate | certain)
-    uncertain_if_inaccurate: Array  # p(uncertain | inaccurate)
+    pavpu: Array
+    accurate_if_certain: Array
+    uncertain_if_inaccurate: Array
 
     @property
     def area(self) -> float:
-        """The mean height of the PAvPU curve, by the trapezoidal rule."""
+        """Area under the PAvPU curve over thresholds scaled to [0, 1], by the trapezoidal rule."""
         return float(np.trapezoid(self.pavpu, np.linspace(0, 1, len(self.pavpu))))
 
 
 def pavpu(correct: Array, uncertainty: Array, thresholds: int = 11) -> PAvPU:
-    """The PAvPU curve of all nodes."""
+    """Compute PAvPU at several thresholds.
+
+    Args:
+        correct: whether each node was predicted correctly, `(N,)`.
+        uncertainty: a measure of uncertainty, `(N,)`.
+        thresholds: the number of thresholds.
+
+    Returns:
+        The curve.
+
+    Raises:
+        BGCLError: the arrays are empty, differ in shape, or `uncertainty` is not finite.
+
+    >>> import numpy as np
+    >>> pavpu(np.array([True, True, False]), np.array([0.1, 0.2, 0.9]), thresholds=3).pavpu
+    array([0.66666667, 1.        , 0.66666667])
+    """
     correct, uncertainty = _checked(correct, uncertainty)
     threshold = np.linspace(uncertainty.min(), uncertainty.max(), thresholds)
     order = np.argsort(uncertainty)
-    # Of the k most certain nodes, how many are accurate, for every k from 0 to N.
+    # How many of the k most certain nodes are accurate, for every k from 0 to N.
     accurate_among = np.concatenate([[0], np.cumsum(correct[order])])
     certain = np.searchsorted(uncertainty[order], threshold, side="right")
     certain[-1] = len(correct)  # linspace may round its last value down
@@ -64,7 +93,13 @@ def _share(part: Array, whole: Array) -> Array:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Confidence and accuracy in bins of equal width, for a reliability diagram; empty bins are NaN."""
+    """Confidence and accuracy in bins of equal width, for a reliability diagram.
+
+    Attributes:
+        confidence: mean probability of the predicted class in each bin, `(bins,)`; NaN if the bin is empty.
+        accuracy: share of correct predictions in each bin, `(bins,)`; NaN if the bin is empty.
+        count: number of nodes in each bin, `(bins,)`.
+    """
 
     confidence: Array
     accuracy: Array
@@ -72,20 +107,39 @@ class Reliability:
 
     @property
     def ece(self) -> float:
-        """Expected calibration error: the gap between the two, averaged over the nodes."""
+        """Expected calibration error: `sum_b count_b / N |confidence_b - accuracy_b|`."""
         full = self.count > 0
         return float(np.average(np.abs(self.confidence - self.accuracy)[full], weights=self.count[full]))
 
 
 def reliability(probability: Array, label: Array, bins: int = 15) -> Reliability:
-    """How often the likeliest class is right, by its probability, for `(N, C)` probabilities and class numbers."""
+    """Compare the probability of the predicted class with how often it is correct.
+
+    Args:
+        probability: class probabilities, `(N, C)`.
+        label: the correct classes, as columns of `probability`, `(N,)`.
+        bins: the number of bins. An edge belongs to the bin below it.
+
+    Returns:
+        Confidence and accuracy in each bin.
+
+    Raises:
+        BGCLError: `probability` does not hold class probabilities.
+
+    >>> import numpy as np
+    >>> probability = np.array([[0.9, 0.1], [0.8, 0.2]])
+    >>> round(reliability(probability, np.array([0, 1]), bins=1).ece, 2)
+    0.35
+    """
     check_probabilities(probability)
     confidence, correct = probability.max(1), probability.argmax(1) == label
     which = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
     count = np.bincount(which, minlength=bins)
     with np.errstate(invalid="ignore"):
         return Reliability(
-            np.bincount(which, confidence, bins) / count, np.bincount(which, correct, bins) / count, count
+            confidence=np.bincount(which, confidence, bins) / count,
+            accuracy=np.bincount(which, correct, bins) / count,
+            count=count,
         )
 
 
@@ -101,35 +155,60 @@ def brier(probability: Array, label: Array) -> float:
 
 
 def error_auroc(correct: Array, uncertainty: Array) -> float:
-    """The probability that a wrong node is more uncertain than a right one; NaN if all are right or all are wrong."""
+    """Area under the ROC curve of finding errors by uncertainty; NaN if all nodes are correct, or none is.
+
+    It is the probability that a wrong node is more uncertain than a correct one.
+    """
     correct, uncertainty = _checked(correct, uncertainty)
     return float(roc_auc_score(~correct, uncertainty)) if 0 < correct.sum() < len(correct) else float("nan")
 
 
 def error_aupr(correct: Array, uncertainty: Array) -> float:
-    """Average precision of finding the wrong nodes by their uncertainty; NaN if none is wrong."""
+    """Average precision of finding errors by uncertainty; NaN if all nodes are correct."""
     correct, uncertainty = _checked(correct, uncertainty)
     return float(average_precision_score(~correct, uncertainty)) if not correct.all() else float("nan")
 
 
 @dataclass(frozen=True)
 class RiskCoverage:
-    """The share of errors among the most certain nodes, for each number of nodes that are kept, both `(N,)`."""
+    """The share of errors among the k most certain nodes, for k from 1 to N.
+
+    Attributes:
+        coverage: `k / N`, `(N,)`.
+        risk: the share of errors among the k most certain nodes, `(N,)`.
+    """
 
     coverage: Array
     risk: Array
 
     @property
     def area(self) -> float:
-        """The mean risk over all coverages (AURC); less is better."""
+        """Mean risk over all coverages (AURC). Lower is better."""
         return float(self.risk.mean())
 
 
 def risk_coverage(correct: Array, uncertainty: Array) -> RiskCoverage:
-    """Keep the most certain nodes first. Nodes of equal uncertainty share their risk, in whatever order they come."""
+    """Compute the share of errors among the most certain nodes.
+
+    Nodes with the same uncertainty share their errors, so the order of the nodes does not matter.
+
+    Args:
+        correct: whether each node was predicted correctly, `(N,)`.
+        uncertainty: a measure of uncertainty, `(N,)`.
+
+    Returns:
+        The risk for each number of nodes kept.
+
+    Raises:
+        BGCLError: the arrays are empty, differ in shape, or `uncertainty` is not finite.
+
+    >>> import numpy as np
+    >>> risk_coverage(np.array([True, False]), np.array([0.1, 0.9])).risk.tolist()
+    [0.0, 0.5]
+    """
     correct, uncertainty = _checked(correct, uncertainty)
     _, tie, size = np.unique(uncertainty, return_inverse=True, return_counts=True)
-    errors = np.bincount(tie, ~correct) / size  # of one node of each tie
+    errors = np.bincount(tie, ~correct) / size  # mean error of the nodes in each tie
     kept = np.arange(1, len(correct) + 1)
     return RiskCoverage(kept / len(correct), np.cumsum(np.repeat(errors, size)) / kept)
 
@@ -138,9 +217,9 @@ def _checked(correct: Array, uncertainty: Array) -> tuple[Array, Array]:
     correct, uncertainty = np.asarray(correct, dtype=bool), np.asarray(uncertainty, dtype=np.float64)
     if correct.shape != uncertainty.shape or correct.ndim != 1 or not len(correct):
         raise BGCLError(
-            f"Correctness and uncertainty must be one number for each node. Got the shapes {correct.shape} "
+            f"'correct' and 'uncertainty' must have one number for each node. Got the shapes {correct.shape} "
             f"and {uncertainty.shape}."
         )
     if not np.isfinite(uncertainty).all():
-        raise BGCLError("The uncertainty holds NaN or infinity.")
+        raise BGCLError("The uncertainty holds NaN or infinity. Give finite numbers.")
     return correct, uncertainty

@@ -1,15 +1,15 @@
-"""Measures of uncertainty for each node, from class probabilities of draws, all at once or as a stream.
+"""Measures of uncertainty for each node, computed from the class probabilities of draws.
 
-With `p_k` the class probabilities of draw k, `p = mean_k p_k` and `H(p) = -sum_c p_c log p_c`:
+With class probabilities `p_k` of draw k, their mean `p = 1/K sum_k p_k` and the entropy `H(p) = -sum_c p_c log p_c`:
 
-- predictive entropy `H(p)`: all that is uncertain about the label;
-- expected entropy `mean_k H(p_k)`: what each draw by itself is unsure about;
-- mutual information, their difference: what the draws disagree about, zero when they agree;
-- variation ratio: the share of draws that do not vote for the most voted class;
-- margin: `1 - (greatest - second greatest of p)`;
-- least confidence: `1 - greatest of p`.
+- predictive entropy: `H(p)`, the total uncertainty about the label;
+- expected entropy: `1/K sum_k H(p_k)`, the uncertainty within each draw;
+- mutual information: the difference of the two, the disagreement between draws; 0 if all draws agree;
+- variation ratio: the share of draws that do not vote for the class with most votes;
+- margin: `1 - (p_(1) - p_(2))` with the two greatest probabilities `p_(1) >= p_(2)`;
+- least confidence: `1 - p_(1)`.
 
-In each of them more is more uncertain.
+For all of them, greater values are more uncertain.
 """
 
 from collections.abc import Iterable
@@ -23,12 +23,22 @@ from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
 
-RECOMMENDED = "least_confidence"  # of these it found errors best on Cora
+RECOMMENDED = "least_confidence"  # it finds errors best on Cora
 
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """Mean class probabilities `(N, C)` and the measures of uncertainty, each `(N,)`."""
+    """Mean class probabilities and measures of uncertainty for each node.
+
+    Attributes:
+        probability: class probabilities averaged over the draws, `(N, C)`.
+        predictive_entropy: entropy of the mean, `(N,)`.
+        expected_entropy: mean of the entropies, `(N,)`.
+        mutual_information: predictive entropy minus expected entropy, `(N,)`.
+        variation_ratio: share of draws that vote for another class than most, `(N,)`.
+        margin: 1 minus the difference between the two greatest probabilities, `(N,)`.
+        least_confidence: 1 minus the greatest probability, `(N,)`.
+    """
 
     probability: Array
     predictive_entropy: Array
@@ -39,11 +49,11 @@ class Uncertainty:
     least_confidence: Array
 
     def of(self, nodes: Array) -> "Uncertainty":
-        """The same of some nodes."""
+        """The same measures for some nodes only."""
         return Uncertainty(**{field.name: getattr(self, field.name)[nodes] for field in fields(self)})
 
     def measures(self) -> dict[str, Array]:
-        """The measures by name."""
+        """All measures by name, `(N,)` each."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "probability"}
 
 
@@ -51,14 +61,14 @@ MEASURES = tuple(field.name for field in fields(Uncertainty) if field.name != "p
 
 
 def entropy(probability: Array, axis: int = -1) -> Array:
-    """`H(p)` in nats."""
+    """`H(p) = -sum_c p_c log p_c` in nats."""
     return np.asarray(-(probability * np.log(np.maximum(probability, 1e-30))).sum(axis))
 
 
 class Accumulator:
-    """Class probabilities of draws as they come: what the measures need of them, and no more.
+    """Sums over draws from which the measures are computed, so that the draws need not be kept.
 
-    Classes come first here, `(C, N)`: NumPy is slow at sums over a short last axis, and this is where the time goes.
+    Classes come first, `(C, N)`, because NumPy is slow at sums over a short last axis and most time is spent here.
     """
 
     def __init__(self, classes: int, nodes: int) -> None:
@@ -67,16 +77,16 @@ class Accumulator:
         self.entropies, self._nodes = np.zeros(nodes), np.arange(nodes)
 
     def add(self, draw: Array) -> None:
-        """Take one more draw, `(C, N)`."""
+        """Add the class probabilities of one draw, `(C, N)`."""
         self.count += 1
         self.total += draw
         self.entropies += entropy(draw, 0)
         self.votes[draw.argmax(0), self._nodes] += 1
 
     def result(self) -> Uncertainty:
-        """The measures of all draws so far."""
+        """The measures over all draws added so far."""
         if self.count == 0:
-            raise BGCLError("There are no draws: a measure of uncertainty needs one or more.")
+            raise BGCLError("There are no draws. A measure of uncertainty needs one or more.")
         mean = self.total / self.count
         predictive, expected = entropy(mean, 0), self.entropies / self.count
         second, greatest = np.sort(mean, axis=0)[-2:]
@@ -84,7 +94,7 @@ class Accumulator:
             probability=np.ascontiguousarray(mean.T),
             predictive_entropy=predictive,
             expected_entropy=expected,
-            # Jensen's inequality has it at 0 or more; rounding may not.
+            # Never negative by Jensen's inequality, except for rounding.
             mutual_information=np.maximum(predictive - expected, 0),
             variation_ratio=np.maximum(1 - self.votes.max(0) / self.count, 0),
             margin=1 - (greatest - second),
@@ -93,7 +103,17 @@ class Accumulator:
 
 
 def uncertainty(samples: Iterable[Array] | Array) -> Uncertainty:
-    """The measures of class probabilities `(S, N, C)`, or of a stream of `(N, C)` that need not be held together.
+    """Measure the uncertainty of each node from the class probabilities of draws.
+
+    Args:
+        samples: class probabilities `(S, N, C)`, such as from `MixtureClassifier.predict_samples`, or an iterable of
+            `(N, C)`. Only one draw of an iterable is held in memory.
+
+    Returns:
+        Mean class probabilities and measures of uncertainty.
+
+    Raises:
+        BGCLError: there are no draws, they differ in shape, or they do not hold class probabilities.
 
     >>> import numpy as np
     >>> agree = np.tile([[0.9, 0.1]], (5, 1, 1))
@@ -104,7 +124,7 @@ def uncertainty(samples: Iterable[Array] | Array) -> Uncertainty:
     for draw in samples:
         draw = np.asarray(draw, dtype=np.float64)
         check_probabilities(draw)
-        draw = draw.clip(min=0)  # a rounding error below 0 has no logarithm
+        draw = draw.clip(min=0)  # rounding may leave values slightly below 0
         found = found or Accumulator(draw.shape[1], draw.shape[0])
         if draw.shape[::-1] != found.total.shape:
             raise BGCLError(f"The draws differ in shape: {draw.shape} after {found.total.shape[::-1]}.")
@@ -113,14 +133,14 @@ def uncertainty(samples: Iterable[Array] | Array) -> Uncertainty:
 
 
 def check_probabilities(probability: Array) -> None:
-    """Refuse what is not `(N, C)` class probabilities."""
+    """Raise an error unless `probability` holds class probabilities, `(N, C)`."""
     if probability.ndim != 2 or probability.shape[1] < 2:
-        raise BGCLError(f"Class probabilities must be (nodes, 2 classes or more). Got the shape {probability.shape}.")
+        raise BGCLError(f"Class probabilities must have the shape (nodes, 2 classes or more). Got {probability.shape}.")
     if not np.isfinite(probability).all():
-        raise BGCLError("The probabilities hold NaN or infinity.")
+        raise BGCLError("The class probabilities hold NaN or infinity. Give finite numbers.")
     if (probability < -1e-6).any():
-        raise BGCLError(f"The probabilities must not be negative. The least is {probability.min():.3g}.")
+        raise BGCLError(f"Class probabilities must not be negative. The smallest is {probability.min():.3g}.")
     sums = probability.sum(1)
     worst = int(np.abs(sums - 1).argmax()) if len(sums) else 0
     if len(sums) and abs(sums[worst] - 1) > 1e-3:
-        raise BGCLError(f"The probabilities of a node must sum to one. Those of node {worst} sum to {sums[worst]:.4g}.")
+        raise BGCLError(f"Class probabilities must sum to 1. For node {worst} they sum to {sums[worst]:.4g}.")

@@ -1,4 +1,4 @@
-"""The posterior over embeddings: draws from Q(H), their mean and deviation, and ASTD."""
+"""The posterior over embeddings: draws from Q(H), their mean and standard deviation, and ASTD."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 
 from bgcl.augmentation.views import VIEWS
-from bgcl.graph.prepared import Graph
+from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
 
 
-def draws(network: Network, graph: Graph, samples: int, generator: torch.Generator, *, hard: bool) -> Iterator[Tensor]:
-    """`samples` draws of the embeddings, each `(N, d)`, from the two views' posteriors in turn."""
-    scale = network.settings.draw_scale
+def draws(
+    network: Network, graph: PreparedGraph, samples: int, generator: torch.Generator, *, scale: float, hard: bool
+) -> Iterator[Tensor]:
+    """`samples` draws of the embeddings, each `(N, d)`, in turn from the posteriors of the two views."""
     for i in range(samples):
         with torch.no_grad():
             draw = network.encode(VIEWS[i % 2], graph, generator, hard=hard, scale=scale)
@@ -33,23 +34,23 @@ class Moments:
     """
 
     mean: Tensor
-    deviation: Tensor
+    std: Tensor
     samples: int
 
     @property
     def astd(self) -> Tensor:
-        """Average Standard Deviation of a node: over the draws, then averaged over the dimensions, `(N,)`."""
-        return self.deviation.mean(-1)
+        """Average standard deviation of each node, `(N,)`: over the draws, then averaged over the dimensions."""
+        return self.std.mean(-1)
 
 
 class RunningMoments:
-    """Mean and deviation of draws as they come, without holding them (Welford, 1962)."""
+    """Mean and standard deviation of a stream of draws that are not kept (Welford, 1962)."""
 
     def __init__(self) -> None:
         self.count, self._mean, self._squares = 0, torch.zeros(()), torch.zeros(())
 
     def add(self, draw: Tensor) -> Tensor:
-        """Take one more draw, and hand it on."""
+        """Add one draw, and return it."""
         self.count += 1
         difference = draw - self._mean
         self._mean = self._mean + difference / self.count
@@ -61,7 +62,7 @@ class RunningMoments:
 
 
 def moments(stream: Iterable[Tensor]) -> Moments:
-    """Mean and deviation of a stream of draws."""
+    """Mean and standard deviation of a stream of draws."""
     running = RunningMoments()
     for draw in stream:
         running.add(draw)
@@ -69,9 +70,10 @@ def moments(stream: Iterable[Tensor]) -> Moments:
 
 
 def astd(sampled: Tensor) -> Tensor:
-    """ASTD of draws `(S, N, d)` that are at hand, `(N,)`; 0 for a single one.
+    """ASTD of draws `(S, N, d)` in memory, `(N,)`; 0 for a single draw.
 
-    >>> astd(torch.tensor([[[0.0, 3.0]], [[2.0, 3.0]]]))  # one node: deviations of sqrt(2) and 0
+    >>> import torch
+    >>> astd(torch.tensor([[[0.0, 3.0]], [[2.0, 3.0]]]))  # one node: standard deviations of sqrt(2) and 0
     tensor([0.7071])
     """
     return sampled.std(0, correction=min(1, len(sampled) - 1)).mean(-1)

@@ -1,27 +1,27 @@
-"""The alternation: in each epoch a step on the encoder, then a step on the augmentation."""
+"""Training: in each epoch a step of the encoder, then a step of the augmentation."""
 
 import logging
 import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from bgcl.augmentation.views import VIEWS
+from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.errors import BGCLError
 from bgcl.graph.clusters import Batches
-from bgcl.graph.prepared import Graph
+from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
 from bgcl.settings import Settings
 
 log = logging.getLogger("bgcl")
 
-COLLAPSED = 1e-3  # spread of the embeddings under which they are taken to be all alike
+COLLAPSED = 1e-3  # embeddings with less spread than this are considered equal
 
 
 class TrainingError(BGCLError):
@@ -33,19 +33,27 @@ class Record:
     """What happened in one epoch."""
 
     epoch: int
-    loss: float  # L_CNT, as the encoder's step saw it
-    objective: float | None  # L_CNT up to its ceiling, less w KL, as the augmentation's step saw it
+    loss: float  # L_CNT in the encoder's step
+    objective: float | None  # what the augmentation's step maximized; None if no rate is learned
     kl: float
     spread: float
     seconds: float
-    rates: dict[str, list[dict[str, Any]]]  # the posterior of each mask's drop rates, for each view
+    rates: dict[str, list[RatePosterior]]  # for each view, the posterior of each mask's drop rates
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields as values that JSON can store."""
+        rates = {view: [rate.to_dict() for rate in masks] for view, masks in self.rates.items()}
+        return vars(self) | {"rates": rates}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Record":
+        """The inverse of `to_dict`."""
+        rates = {view: [RatePosterior.from_dict(rate) for rate in masks] for view, masks in values["rates"].items()}
+        return cls(**values | {"rates": rates})
 
 
 class Training:
-    """A run under way: everything that the next epoch depends on."""
+    """A training in progress: everything that the next epoch depends on."""
 
     def __init__(self, network: Network, batches: Batches, settings: Settings) -> None:
         self.network, self.batches, self.settings = network, batches, settings
@@ -59,7 +67,7 @@ class Training:
         self._warned = False
 
     def run(self) -> Iterator[Record]:
-        """Train to the last epoch, yielding the record of each."""
+        """Train to the last epoch, and yield the record of each epoch."""
         while self.epoch < self.settings.epochs:
             yield self.step()
 
@@ -84,12 +92,12 @@ class Training:
             kl=kl,
             spread=_mean(spreads),
             seconds=time.perf_counter() - start,
-            rates=rate_summary(self.network),
+            rates=self.network.augmentation.posteriors(),
         )
         self._warn_of_collapse(record)
         return record
 
-    def _encoder_step(self, graph: Graph) -> tuple[float, float]:
+    def _encoder_step(self, graph: PreparedGraph) -> tuple[float, float]:
         with _only(self.theta_w, self.theta_a):
             self.weights.zero_grad()
             o, t = self.network.views(graph, self.generator)
@@ -99,19 +107,19 @@ class Training:
             self.weights.step()
         return float(loss.detach()), embedding_spread(o.detach())
 
-    def _augmentation_step(self, graph: Graph, optimiser: torch.optim.Optimizer) -> float:
+    def _augmentation_step(self, graph: PreparedGraph, optimizer: torch.optim.Optimizer) -> float:
         with _only(self.theta_a, self.theta_w):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             o, t = self._some(*self.network.views(graph, self.generator), self.settings.rate_nodes)
             objective = self.network.adversary(self.network.loss(o, t), len(o)) - self.network.kl()
             self._check(objective, "lr_rates")
             (-objective).backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
         return float(objective.detach())
 
-    def _some(self, o: Tensor, t: Tensor, most: int) -> tuple[Tensor, Tensor]:
-        """Both views of at most so many nodes, picked at random: their loss among themselves tells nearly as much."""
-        if len(o) <= most:
+    def _some(self, o: Tensor, t: Tensor, most: int | None) -> tuple[Tensor, Tensor]:
+        """Both views of at most `most` nodes, chosen at random. Their loss is a good estimate of the loss of all."""
+        if most is None or len(o) <= most:
             return o, t
         some = torch.randperm(len(o), generator=self.generator, device=o.device)[:most]
         return o[some], t[some]
@@ -124,53 +132,53 @@ class Training:
             )
 
     def _check_parameters(self) -> None:
-        """Before an epoch counts as done: a loss may be finite and its gradient not."""
+        """Check before the epoch counts as done, because a finite loss can have a gradient that is not finite."""
         for rate, parameters in (("lr_weights", self.theta_w), ("lr_rates", self.theta_a)):
             if not all(torch.isfinite(parameter).all() for parameter in parameters):
                 raise TrainingError(
                     f"A gradient was not finite in epoch {self.epoch + 1}, so training stopped before it. "
-                    f"Lower '{rate}' (now {getattr(self.settings, rate):g}) or raise 'temperature'."
+                    f"Lower '{rate}' (now {getattr(self.settings, rate):g}) or raise 'mask_temperature'."
                 )
 
     def _warn_of_collapse(self, record: Record) -> None:
         if record.spread < COLLAPSED and not self._warned:
             self._warned = True
             log.warning(
-                "The embeddings have collapsed: in epoch %d all nodes point the same way (spread %.1e). "
+                "The embeddings have collapsed: in epoch %d all of them point the same way (spread %.1e). "
                 "Lower the drop rates or 'lr_weights', or raise 'kl_weight'.", record.epoch, record.spread,
             )  # fmt: skip
 
     def state(self) -> dict[str, Tensor]:
-        """All that the next epoch depends on beside the network, as tensors."""
+        """Everything except the network that the next epoch depends on, as tensors."""
         state = {"generator": self.generator.get_state(), "epoch": torch.tensor(self.epoch)}
-        for name, optimiser in self._optimisers():
-            for i, values in optimiser.state_dict()["state"].items():
+        for name, optimizer in self._optimizers():
+            for i, values in optimizer.state_dict()["state"].items():
                 state |= {f"{name}.{i}.{key}": value for key, value in values.items()}
         return state
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on from a `state`, bit for bit."""
+        """Continue from a `state`, bit for bit."""
         try:
             self.generator.set_state(state["generator"].cpu())
             self.epoch = int(state["epoch"])
-            for name, optimiser in self._optimisers():
+            for name, optimizer in self._optimizers():
                 moments: dict[int, dict[str, Tensor]] = {}
                 for key, value in state.items():
                     if key.startswith(f"{name}."):
                         _, i, moment = key.split(".")
                         moments.setdefault(int(i), {})[moment] = value
-                optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+                optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
         except (KeyError, ValueError, RuntimeError) as error:
-            raise BGCLError(f"This run cannot be resumed: its training state is damaged ({error}).") from error
+            raise BGCLError(f"This run cannot resume: the state of its training is damaged ({error}).") from error
 
-    def _optimisers(self) -> list[tuple[str, torch.optim.Optimizer]]:
+    def _optimizers(self) -> list[tuple[str, torch.optim.Optimizer]]:
         both = [("weights", self.weights), ("rates", self.rates)]
-        return [(name, optimiser) for name, optimiser in both if optimiser is not None]
+        return [(name, optimizer) for name, optimizer in both if optimizer is not None]
 
 
 @contextmanager
 def _only(learning: Sequence[nn.Parameter], frozen: Sequence[nn.Parameter]) -> Iterator[None]:
-    """Gradients for `learning` alone, so that those of `frozen` are not even computed."""
+    """Compute gradients only for `learning`, not for `frozen`."""
     for parameter in frozen:
         parameter.requires_grad_(False)
     for parameter in learning:
@@ -186,20 +194,6 @@ def embedding_spread(embeddings: Tensor) -> float:
     """The variance of the unit vectors, `1 - |mean of h / |h||^2`: 0 when all nodes point the same way, at most 1."""
     unit = F.normalize(embeddings, dim=-1)
     return float((unit.square().sum(-1).mean() - unit.mean(0).square().sum()).clamp(min=0))
-
-
-def rate_summary(network: Network) -> dict[str, list[dict[str, Any]]]:
-    """The drop rates of each mask in each view: mean and deviation, and `a`, `b` of their posterior where learned."""
-    summary: dict[str, list[dict[str, Any]]] = {}
-    with torch.no_grad():
-        for view in VIEWS:
-            summary[view] = []
-            for mask, rate in network.augmentation.of(view):
-                values = {"mean": rate.mean(), "deviation": rate.deviation()}
-                if rate.learned:
-                    values |= {"a": rate.a, "b": rate.b}
-                summary[view].append({"mask": str(mask)} | {key: value.tolist() for key, value in values.items()})
-    return summary
 
 
 def _mean(values: list[float]) -> float:

@@ -1,67 +1,82 @@
-"""A live line for a training under way: epoch, loss, expected drop rates, time left."""
+"""The progress of a training on one line: epoch, loss, expected drop rates, time left."""
 
 import html
 import importlib
+import logging
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn, track
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressBar
 
+from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.model.training import Record
 
-T = TypeVar("T")
+log = logging.getLogger("bgcl")
+
+Reporter = Callable[[Record], None]  # called with the record of each epoch
+Progress = bool | Reporter | Sequence[bool | Reporter]
 
 
-def describe_rates(rates: dict[str, list[dict[str, object]]]) -> str:
-    """The expected drop rate of each view's masks, such as `o 0.52 0.31, t 0.55 0.30`."""
-    means = {view: " ".join(f"{average(mask['mean']):.2f}" for mask in masks) for view, masks in rates.items()}
-    return ", ".join(f"{view} {mean}" for view, mean in means.items())
-
-
-def average(rates: object) -> float:
-    """The mean of rates `(layers, blocks)`."""
-    rows: list[list[float]] = rates  # type: ignore[assignment]
-    flat = [rate for row in rows for rate in row]
-    return sum(flat) / len(flat)
+def describe_rates(rates: dict[str, list[RatePosterior]]) -> str:
+    """The expected drop rate of each mask by view, such as `o 0.52 0.31, t 0.55 0.30`."""
+    return ", ".join(
+        f"{view} {' '.join(f'{rate.average:.2f}' for rate in masks)}" for view, masks in rates.items()
+    )  # fmt: skip
 
 
 @contextmanager
-def live(epochs: int, start: int) -> Iterator["_Shown"]:
-    """On a terminal, and in a notebook, one line that changes in place; elsewhere, in a log, about ten lines in all."""
+def reporter(progress: Progress, epochs: int, start: int) -> Iterator[Reporter]:
+    """One function that logs an epoch and reports it to everything in `progress`.
+
+    Args:
+        progress: True for a live line, False for nothing, a function of a `Record`, or a list of these.
+        epochs: number of epochs in all.
+        start: number of epochs that were trained before.
+    """
+    wanted = progress if isinstance(progress, Sequence) else [progress]
+    with ExitStack() as stack:
+        reporters = [one if callable(one) else stack.enter_context(live_line(epochs, start)) for one in wanted if one]
+
+        def report(record: Record) -> None:
+            log.debug("epoch %d of %d: loss %.4f", record.epoch, epochs, record.loss)
+            for one in reporters:
+                one(record)
+
+        yield report
+
+
+@contextmanager
+def live_line(epochs: int, start: int) -> Iterator[Reporter]:
+    """A function that shows an epoch: on one line that is updated, or on about ten lines if the output is a file."""
     console = Console(stderr=True)
     if console.is_jupyter:
         yield _Notebook(epochs)
         return
     if not console.is_terminal:
-        yield _Line(epochs, None, console)
+        yield _Log(epochs, console)
         return
     columns = (
         TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("loss {task.fields[loss]}"),
         TextColumn("drop rates {task.fields[rates]}"), TimeRemainingColumn(), TextColumn("left"),
     )  # fmt: skip
-    with Progress(*columns, console=console) as bar:
+    with ProgressBar(*columns, console=console) as bar:
         task = bar.add_task("", total=epochs, completed=start, loss="-", rates="-")
-        yield _Line(epochs, (bar, task), console)
 
+        def report(record: Record) -> None:
+            bar.update(task, completed=record.epoch, loss=f"{record.loss:.3f}", rates=describe_rates(record.rates))
 
-def counted(stream: Iterable[T], total: int, what: str) -> Iterator[T]:
-    """Hand a stream on, with a bar on a terminal that shows how far it is."""
-    console = Console(stderr=True)
-    yield from track(stream, what, total, console=console, transient=True, disable=not console.is_terminal)
-
-
-class _Shown(Protocol):
-    def __call__(self, record: Record) -> None: ...
+        yield report
 
 
 class _Notebook:
-    """One output of a notebook's cell, changed in place a few times a second. Needs no widgets."""
+    """One output of a notebook cell that is updated a few times per second. It needs no widgets."""
 
     def __init__(self, epochs: int) -> None:
-        notebook: Any = importlib.import_module("IPython.display")  # a notebook has it; nothing else needs it
+        notebook: Any = importlib.import_module("IPython.display")  # every notebook has it, and nothing else needs it
         self.epochs, self.html, self.last = epochs, notebook.HTML, float("-inf")
         self.output = notebook.display(notebook.HTML("epoch 0"), display_id=True)
 
@@ -79,19 +94,17 @@ class _Notebook:
         )
 
 
-class _Line:
-    def __init__(self, epochs: int, bar: tuple[Progress, int] | None, console: Console) -> None:
-        self.epochs, self.bar, self.console = epochs, bar, console
-        self.seconds = 0.0
+class _Log:
+    """About ten lines in all, for output that is not a terminal."""
+
+    def __init__(self, epochs: int, console: Console) -> None:
+        self.epochs, self.console, self.seconds = epochs, console, 0.0
 
     def __call__(self, record: Record) -> None:
         self.seconds += record.seconds
-        rates = describe_rates(record.rates)
-        if self.bar is not None:
-            bar, task = self.bar
-            bar.update(task, completed=record.epoch, loss=f"{record.loss:.3f}", rates=rates)  # type: ignore[arg-type]
-        elif record.epoch % max(self.epochs // 10, 1) == 0 or record.epoch == self.epochs:
+        if record.epoch % max(self.epochs // 10, 1) == 0 or record.epoch == self.epochs:
             self.console.print(
-                f"epoch {record.epoch}/{self.epochs}  loss {record.loss:.3f}  drop rates {rates}  {self.seconds:.0f} s",
+                f"epoch {record.epoch}/{self.epochs}  loss {record.loss:.3f}  "
+                f"drop rates {describe_rates(record.rates)}  {self.seconds:.0f} s",
                 highlight=False,
             )

@@ -1,4 +1,4 @@
-"""A training as TensorBoard shows it."""
+"""Training curves for TensorBoard."""
 
 import importlib
 import os
@@ -6,17 +6,24 @@ from typing import Any, Self
 
 from bgcl.errors import BGCLError
 from bgcl.model.training import Record
-from bgcl.reporting.progress import average
 
 
 class TensorBoard:
-    """Writes each epoch's loss, KL, spread of the embeddings and expected drop rates for TensorBoard.
+    """Writes the loss, KL divergence, spread of the embeddings and expected drop rates of each epoch for TensorBoard.
 
-    Needs `pip install 'bgcl[tensorboard]'`. Look at it with `tensorboard --logdir FOLDER`.
+    Pass it to `fit` as `progress`. It needs `pip install 'bgcl[tensorboard]'`. To look at the curves, also during
+    training, run `tensorboard --logdir FOLDER`.
+
+    Args:
+        folder: the folder to write to.
+
+    Raises:
+        BGCLError: TensorBoard is not installed.
 
     >>> import bgcl, tempfile
+    >>> from bgcl.reporting import TensorBoard
     >>> folder = tempfile.mkdtemp()
-    >>> with bgcl.TensorBoard(folder) as board:  # doctest: +SKIP
+    >>> with TensorBoard(folder) as board:  # doctest: +SKIP
     ...     bgcl.BGCL(epochs=2).fit(bgcl.example_graph(), progress=board)
     """
 
@@ -24,16 +31,16 @@ class TensorBoard:
         try:
             tensorboard: Any = importlib.import_module("torch.utils.tensorboard")
         except ImportError:
-            raise BGCLError("TensorBoard is not installed: pip install 'bgcl[tensorboard]'.") from None
+            raise BGCLError("TensorBoard is not installed. Install it with: pip install 'bgcl[tensorboard]'.") from None
         self._writer = tensorboard.SummaryWriter(str(folder))
 
     def __call__(self, record: Record) -> None:
         for name, value in scalars(record).items():
             self._writer.add_scalar(name, value, record.epoch)
-        self._writer.flush()  # so that it can be looked at while training goes on
+        self._writer.flush()  # so that TensorBoard can show the epoch at once
 
     def close(self) -> None:
-        """End the file. What was written can be read before that, too."""
+        """Close the file. TensorBoard can also read it before."""
         self._writer.close()
 
     def __enter__(self) -> Self:
@@ -44,11 +51,11 @@ class TensorBoard:
 
 
 def scalars(record: Record) -> dict[str, float]:
-    """The numbers of an epoch by the names that TensorBoard groups them by."""
+    """The numbers of an epoch by name. TensorBoard groups names by the part before the slash."""
     found = {"training/loss": record.loss, "training/kl": record.kl, "training/spread": record.spread}
     if record.objective is not None:
         found["training/objective"] = record.objective
     for view, masks in record.rates.items():
-        for i, mask in enumerate(masks, 1):
-            found[f"drop rate/{view}/{i} {mask['mask']}"] = average(mask["mean"])
+        for i, rate in enumerate(masks, 1):
+            found[f"drop rate/{view}/{i} {rate.mask}"] = rate.average
     return found | {"time/seconds an epoch": record.seconds}

@@ -1,5 +1,9 @@
-"""The paper's tables and figures, its numbers beside ours: `bgcl reproduce`.
+"""The tables and figures of the paper, with the paper's numbers next to ours: `bgcl reproduce`.
 
-`experiments` says which cells a table is made of, `compute` computes one, `cache` keeps it; `results` are the files
-that `pages` makes tables and figures of.
+`experiments` lists the cells of each table, `compute` computes a cell, `cache` stores it, `results` reads and writes
+result files, `pages` makes tables from them, and `figures` makes figures.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

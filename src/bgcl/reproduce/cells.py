@@ -1,37 +1,52 @@
-"""A cell: one method on one data set with one training seed. It is what is computed, kept and taken up again."""
+"""A cell of a table: one method on one data set with one training seed. It is the unit that is computed and cached."""
 
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-FORMAT = 1  # of a cell's result; another number, and what was kept is computed anew
+FORMAT = 1  # version of a cell's result; a new number makes all cached results invalid
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What to compute. `label` is what tables call the variant; all else decides the result."""
+    """What to compute.
+
+    Attributes:
+        method: name of the method.
+        dataset: name of the data set.
+        seed: training seed.
+        protocol: protocol of the splits.
+        splits: number of splits.
+        settings: settings of the method that differ from its defaults.
+        evaluation: arguments of the evaluation: samples, training_draws, set_size, head.
+        noise: arguments of a noise experiment, nodes and std; empty for other cells.
+        label: name of the variant in tables. It does not change the result.
+    """
 
     method: str
     dataset: str
     seed: int
     protocol: str
     splits: int
-    settings: dict[str, Any] = field(default_factory=dict)  # of the method, beside those that it takes by itself
-    evaluation: dict[str, Any] = field(default_factory=dict)  # samples, training_draws, set_size, head
-    noise: dict[str, Any] = field(default_factory=dict)  # nodes, deviation: the cell is a noise experiment
+    settings: dict[str, Any] = field(default_factory=dict)
+    evaluation: dict[str, Any] = field(default_factory=dict)
+    noise: dict[str, Any] = field(default_factory=dict)
     label: str = ""
 
     def key(self, digest: str, settings: dict[str, Any]) -> str:
-        """A name for the result: the same cell on the same data with the same `settings`, all of them, has the same,
-        and no other has it.
+        """The key of the result in the cache. Two cells have the same key only if they have the same result.
+
+        Args:
+            digest: digest of the data.
+            settings: all settings of the method, defaults included.
         """
         content = asdict(self) | {"data": digest, "settings": settings, "format": FORMAT}
         del content["label"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 
     def place(self) -> tuple[str, str, str, int]:
-        """Where it stands in a file of results: a later cell of the same place takes its place."""
+        """The place of the cell in a result file: method, label, data set and seed."""
         return self.method, self.label, self.dataset, self.seed
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Which cells each table and figure of the paper is made of, and the questions that its readers ask."""
+"""The cells of each table and figure of the paper, and of the ablations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 from bgcl.errors import BGCLError, nearest
 from bgcl.reproduce import paper
 from bgcl.reproduce.cells import Cell
-from bgcl.settings import make_settings, presets
+from bgcl.settings import Settings, presets
 
 TITLES = {
     "raw-features": "Raw features",
@@ -30,12 +30,12 @@ TITLES = {
 }
 METHODS = tuple(TITLES)
 POINTS = ("bgcl-fixed", "bgcl-batches")  # embeddings without masks
-PROTOCOLS = {"cora": ("grace", 50), "citeseer": ("grace", 50), "wikics": ("wikics", 20)}  # all others as BGRL has it
-SEEDS = {"cora": 5, "citeseer": 5}  # all others 3
-# These change little or nothing with the seed, take long, or have another initialisation in each split.
+PROTOCOLS = {"cora": ("grace", 50), "citeseer": ("grace", 50), "wikics": ("wikics", 20)}  # all others: bgrl, 20
+SEEDS = {"cora": 5, "citeseer": 5}  # all others: 3
+# One seed is enough: the results hardly depend on it, or training takes long, or each split has its own seed.
 ONE_SEED = ("raw-features", "node2vec", "deepwalk", "deepwalk-features", "dgi", "bgrl", "gcn", "mc-dropout-gcn",
             "ensemble-gcn", "gdc-gcn")  # fmt: skip
-# What a baseline's row may differ by from the paper's: methods, settings and evaluation of a variant.
+# Why a baseline may differ from the paper. Each variant has its methods, settings and evaluation.
 REASONS: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, Any]]] = {
     "the paper's head": (
         ("raw-features", "node2vec", "deepwalk", "deepwalk-features", "gae", "vgae", "dgi", "bgrl"),
@@ -79,7 +79,7 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (TABLE1, TABLE2, PA
 
 
 def settings_of(dataset: str) -> dict[str, Any]:
-    """What a data set's preset has in the place of the library's defaults."""
+    """The settings of the preset for a data set that differ from the library's defaults."""
     return dict(presets().get(dataset, {}))
 
 
@@ -87,7 +87,22 @@ def cells(
     name: str, *, methods: Sequence[str] | None = None, datasets: Sequence[str] | None = None, seeds: int | None = None,
     splits: int | None = None, quick: bool = False,
 ) -> list[Cell]:  # fmt: skip
-    """The cells of an experiment, those first that need the least time."""
+    """The cells of an experiment.
+
+    Args:
+        name: name of the experiment.
+        methods: names of methods. Default: all methods of the experiment.
+        datasets: names of data sets. Default: all data sets of the experiment.
+        seeds: number of training seeds. Default: depends on data set and method.
+        splits: number of splits. Default: depends on data set and method.
+        quick: only the first data set, one seed, three splits and few epochs, to test the program.
+
+    Returns:
+        The cells, grouped by data set.
+
+    Raises:
+        BGCLError: the experiment does not have a method or data set of this name.
+    """
     experiment = EXPERIMENTS[name]
     chosen_methods = _chosen("method", methods, experiment.methods, name)
     chosen_datasets = _chosen("data set", datasets, experiment.datasets[:1] if quick else experiment.datasets, name)
@@ -121,7 +136,7 @@ def _accuracy_cells(
     many = 1 if method in ONE_SEED else seeds or SEEDS.get(dataset, 3)
     count = splits
     if count is None and experiment.name == "pavpu" and not ours:
-        count = 10 if dataset in SEEDS else 3  # each split of a supervised method is a training of its own, or ten
+        count = 10 if dataset in SEEDS else 3  # a supervised method trains one or ten networks for each split
     elif count is None and method == "gcn" and dataset not in SEEDS:
         count = 10
     how = {"head": "pavpu"} if method == "bgcl-bold" else {}
@@ -161,27 +176,27 @@ QUICK: dict[str, dict[str, Any]] = {
 def _noise_cells(
     experiment: Experiment, method: str, dataset: str, seeds: int | None, splits: int | None, quick: bool
 ) -> list[Cell]:
-    """The paper's: 10 noisy nodes with N(0, 1), but 100 on Amazon-Photo, with N(0, 1) and N(0, 10)."""
+    """As in the paper: 10 nodes with noise N(0, 1); on Amazon-Photo 100 nodes with noise N(0, 1) and N(0, 10)."""
     photo = dataset == "amazon-photo"
     settings = settings_of(dataset) | (QUICK["bgcl"] if quick else {})
     return [
         Cell(
-            method, dataset, seed, "", 0, settings, {}, {"nodes": 100 if photo else 10, "deviation": deviation},
-            f"N(0, {deviation:g})",
+            method, dataset, seed, "", 0, settings, {}, {"nodes": 100 if photo else 10, "std": std},
+            f"N(0, {std:g})",
         )
-        for deviation in ((1.0, 10.0) if photo else (1.0,))
+        for std in ((1.0, 10.0) if photo else (1.0,))
         for seed in range(1 if quick else seeds or 1)
     ]  # fmt: skip
 
 
 GRID = (0.1, 0.3, 0.5, 0.7, 0.9)
 LEARNED = "learned or a grid of fixed rates"
-SHORT = {"epochs": 60}  # a variant is trained for less long than the tables' models
+SHORT = {"epochs": 60}  # variants have fewer epochs than the models in the tables
 
 
 def variants() -> dict[str, dict[str, dict[str, Any]]]:
-    """Each question with its answers: what differs from the library's defaults."""
-    edges, entries = make_settings().drop
+    """The ablations: for each question, its answers and the settings that differ from the library's defaults."""
+    edges, entries = Settings().drop
     return {
         "defaults": {"as they are": {}},
         LEARNED: {"learned": {}} | {
@@ -189,16 +204,18 @@ def variants() -> dict[str, dict[str, dict[str, Any]]]:
         },
         "the KL's weight": {f"{weight:g}": {"kl_weight": weight} for weight in (0.01, 0.1, 1.0, 10.0)},
         "the KL's weight without a ceiling": {
-            f"{weight:g}": {"kl_weight": weight, "keep": 0.0} for weight in (0.1, 1.0, 10.0)
+            f"{weight:g}": {"kl_weight": weight, "shared_information": 0.0} for weight in (0.1, 1.0, 10.0)
         },
-        "share of information that views keep": {f"{keep:g}": {"keep": keep} for keep in (0.15, 0.3, 0.45, 0.6)},
+        "share of information that views keep": {
+            f"{share:g}": {"shared_information": share} for share in (0.15, 0.3, 0.45, 0.6)
+        },
         "share of the rates at which embeddings are drawn": {
             f"{scale:g}": {"draw_scale": scale} for scale in (0.2, 0.4, 0.6, 1.0)
         },
         "rate that masks are drawn at": {
             "median of the posterior": {}, "a draw from the posterior": {"rate_draw": "sample"},
         },
-        "normalising": {"after masking": {}, "before masking": {"normalise": "before"}},
+        "normalizing": {"after masking": {}, "before masking": {"normalize": "before"}},
         "self-connections": {"kept": {}, "masked": {"drop": ["connections shared", entries]}},
         "masks": {"hard": {}, "relaxed": {"mask_values": "relaxed"}},
         "attributes": {"of length one": {}, "that sum to one": {"row_norm": "sum"}},

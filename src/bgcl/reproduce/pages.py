@@ -1,6 +1,6 @@
-"""Tables from the files of results: Markdown for `docs/results.md`, text for the terminal. Figures are in `figures`.
+"""Tables from result files: Markdown for `docs/results.md` and the README, plain text for the terminal.
 
-Nothing here is typed by hand but the words around the numbers: a test makes the page anew and compares.
+No number on these pages is typed by hand: a test makes the pages again and compares.
 """
 
 import json
@@ -18,7 +18,7 @@ Rows = list[list[str]]
 
 
 def accuracy_rows(experiment: Experiment, found: Sequence[Result]) -> Rows:
-    """A row for each method: ours, and the paper's in brackets. The first row is the head of the table."""
+    """One row for each method: our accuracy, and the paper's in brackets. The first row is the header."""
     rows = [["method", *experiment.datasets]]
     for method in experiment.methods:
         cells = []
@@ -43,8 +43,9 @@ def _paper(theirs: list[float] | None) -> str:
 
 
 def against_rows(found: Sequence[Result], datasets: Sequence[str], ours: str, theirs: str) -> Rows:
-    """The difference in points on the same splits, and one-sided t-tests over the training seeds."""
-    rows = [["data set", "seeds", f"{TITLES[ours]} less {TITLES[theirs]}, points", "p, paired by seed", "p, Welch's"]]
+    """The difference in percentage points on the same splits, and one-sided t-tests over the training seeds."""
+    difference = f"{TITLES[ours]} minus {TITLES[theirs]}, points"
+    rows = [["data set", "seeds", difference, "p-value, paired by seed", "p-value, Welch"]]
     for dataset in datasets:
         test = results.compare(results.of(found, ours, dataset), results.of(found, theirs, dataset))
         if test is not None:
@@ -54,12 +55,12 @@ def against_rows(found: Sequence[Result], datasets: Sequence[str], ours: str, th
 
 
 def far_rows(experiment: Experiment, found: Sequence[Result], points: float = 1.0) -> Rows:
-    """Baselines whose accuracy differs from the paper's by more than some points, and how variants of them do.
+    """Baselines whose accuracy differs from the paper's by more than some points, and the accuracy of their variants.
 
-    A row is explained if a variant comes as near to the paper's figure, and bracketed if that lies between those of the
-    method and its variants.
+    A difference is explained if a variant is within these points of the paper's number, and bracketed if the paper's
+    number lies between those of the method and its variants.
     """
-    rows = [["method", "data set", "here", "the paper's", "difference", "variants", "explained"]]
+    rows = [["method", "data set", "ours", "paper", "difference", "variants", "explained"]]
     for method in experiment.methods:
         for dataset in experiment.datasets:
             theirs, ours = paper.number(experiment.name, method, dataset), results.of(found, method, dataset)
@@ -83,18 +84,11 @@ def far_rows(experiment: Experiment, found: Sequence[Result], points: float = 1.
 
 
 def detail_rows(found: Sequence[Result], datasets: Sequence[str], method: str) -> Rows:
-    """BGCL by itself: blind accuracy, calibration, finding of errors, and what was learned."""
-    head = [
-        "data set",
-        "accuracy, %",
-        "blind accuracy, %",
-        "ECE",
-        "AUROC of errors",
-        "PAvPU, area",
-        "drop rates",
+    """Details of BGCL: blind accuracy, calibration, error detection, learned rates and training time."""
+    rows = [[
+        "data set", "accuracy, %", "blind accuracy, %", "ECE", "AUROC of errors", "area under PAvPU", "drop rates",
         "training, s",
-    ]
-    rows = [head]
+    ]]  # fmt: skip
     for dataset in datasets:
         if ours := results.of(found, method, dataset):
             scores = _means(ours, "ece", "auroc:least_confidence", "pavpu:predictive_entropy")
@@ -103,8 +97,8 @@ def detail_rows(found: Sequence[Result], datasets: Sequence[str], method: str) -
 
 
 def readme_table(folder: Path) -> str:
-    """What the README shows: BGCL beside the paper's figure and beside GRACE on the same splits."""
-    rows = [["data set", "BGCL, %", "the paper's", "GRACE here, %", "ECE", "AUROC of errors"]]
+    """The table of the README: accuracy of BGCL, of the paper, and of GRACE on the same splits."""
+    rows = [["data set", "BGCL, %", "paper, %", "GRACE (our run), %", "ECE", "AUROC of errors"]]
     for name, method in (("table1", "bgcl"), ("table2", "bgcl-fixed")):
         found = results.read(results.path_of(folder, name))
         for dataset in EXPERIMENTS[name].datasets:
@@ -113,18 +107,16 @@ def readme_table(folder: Path) -> str:
                 theirs = _paper(paper.number(name, method, dataset))
                 grace = _accuracy(results.of(found, "grace", dataset))
                 rows.append([title, _accuracy(ours), theirs, grace, *_means(ours, "ece", "auroc:least_confidence")])
-    return "\n".join(
-        [markdown(rows), "", "Mean accuracy; in brackets the deviation over splits / over training seeds."]
-    )
+    return "\n".join([markdown(rows), "", "Mean accuracy (standard deviation over splits / over training seeds)."])
 
 
 def pavpu_rows(found: Sequence[Result]) -> Rows:
-    """Areas by two measures, accuracies, and at how many of the 11 thresholds BGCL is above, with either head."""
+    """Areas under PAvPU, accuracy, and at how many of the 11 thresholds BGCL is above, with each of its two heads."""
     experiment = EXPERIMENTS["pavpu"]
     names = ("pavpu:predictive_entropy", "pavpu:mutual_information", "ece", "auroc:least_confidence")
     rows = [[
-        "data set", "method", "accuracy, %", "area of PAvPU", "area by mutual information", "ECE", "AUROC of errors",
-        "BGCL above, of 11", "head for PAvPU above, of 11",
+        "data set", "method", "accuracy, %", "area under PAvPU", "area by mutual information", "ECE", "AUROC of errors",
+        "thresholds with BGCL above, of 11", "with the head for PAvPU above, of 11",
     ]]  # fmt: skip
     for dataset in experiment.datasets:
         for method in experiment.methods:
@@ -138,7 +130,7 @@ BAYESIAN = ("bgcl", "bgcl-bold")
 
 
 def _above(found: Sequence[Result], ours: str, theirs: list[Result], dataset: str) -> str:
-    """At how many thresholds the mean curve of PAvPU is above another's."""
+    """At how many thresholds our mean PAvPU curve is above theirs."""
     if not (bgcl := results.of(found, ours, dataset)):
         return ""
     return str(int((results.curve(bgcl, "pavpu") > results.curve(theirs, "pavpu")).sum()))
@@ -147,7 +139,7 @@ def _above(found: Sequence[Result], ours: str, theirs: list[Result], dataset: st
 def astd_rows(found: Sequence[Result]) -> Rows:
     """The median increase of ASTD at each distance from the noisy nodes."""
     hops = range(6)
-    rows = [["data set", "noise", *(f"{hop} hops" for hop in hops)]]
+    rows = [["data set", "noise", *("1 hop" if hop == 1 else f"{hop} hops" for hop in hops)]]
     for dataset, label in panels(found):
         ours = results.of(found, "bgcl", dataset, label)
         rows.append([dataset, label, *(_median(ours, hop) for hop in hops)])
@@ -160,33 +152,26 @@ def _median(ours: list[Result], hop: int) -> str:
 
 
 def ablation_rows(found: Sequence[Result]) -> dict[str, Rows]:
-    """A table for each question; its answers in the order of the experiment."""
+    """A table for each question, with one row for each answer."""
     tables = {}
     for question, answers in variants().items():
         rows = [[question, "accuracy, %", "ECE", "AUROC of errors", "drop rates at the end", "training, s"]]
         for answer in answers:
             if ours := results.of(found, "bgcl", "cora", f"{question}: {answer}"):
-                rows.append(
-                    [
-                        answer,
-                        _accuracy(ours),
-                        *_means(ours, "ece", "auroc:least_confidence"),
-                        _rates(ours),
-                        _training(ours),
-                    ]
-                )
+                scores = _means(ours, "ece", "auroc:least_confidence")
+                rows.append([answer, _accuracy(ours), *scores, _rates(ours), _training(ours)])
         if len(rows) > 1:
             tables[question] = rows
     return tables
 
 
 def grid_rows(found: Sequence[Result]) -> Rows:
-    """Learned rates beside the best point of the grid, over the seeds that all have.
+    """Learned rates and the best point of the grid, over the seeds that all points have.
 
-    A user would choose the point on labelled nodes and use it on others: so it is chosen on the development half too,
-    and compared on the blind one.
+    A user would choose the point on labeled nodes and use it for others. So one point is chosen on the development half
+    and compared on the other half.
     """
-    rows = [["drop rates", "accuracy, %", "blind accuracy, %", "trainings", "training, s"]]
+    rows = [["drop rates", "accuracy, %", "blind accuracy, %", "training runs", "training, s"]]
     points = {answer: results.of(found, "bgcl", "cora", f"{LEARNED}: {answer}") for answer in variants()[LEARNED]}
     seeds = set.intersection(*({result["cell"]["seed"] for result in ours} for ours in points.values()))
     if not seeds:
@@ -209,7 +194,7 @@ def _blind(ours: list[Result]) -> float:
 
 
 def _development(ours: list[Result]) -> float:
-    """Accuracy on the test nodes of the development half: the halves are of one size."""
+    """Accuracy on the test nodes of the development half. The two halves have the same size."""
     return 2 * results.accuracy(ours)[0] - _blind(ours)
 
 
@@ -231,12 +216,12 @@ def _training(ours: list[Result]) -> str:
 
 
 def text(name: str, found: Sequence[Result]) -> str:
-    """An experiment's tables for the terminal."""
+    """The tables of an experiment for the terminal."""
     return "\n\n".join(_plain(rows) for rows in tables(name, found).values())
 
 
 def tables(name: str, found: Sequence[Result]) -> dict[str, Rows]:
-    """Every table of an experiment, by its title."""
+    """All tables of an experiment, by title."""
     experiment = EXPERIMENTS[name]
     if name == "pavpu":
         return {experiment.title: pavpu_rows(found)}
@@ -250,7 +235,7 @@ def tables(name: str, found: Sequence[Result]) -> dict[str, Rows]:
     for title, rows in (
         (f"{TITLES[ours]} in detail", detail_rows(found, experiment.datasets, ours)),
         ("Against GRACE on the same splits", against_rows(found, experiment.datasets, ours, "grace")),
-        ("Baselines that are more than a point from the paper's", far_rows(experiment, found)),
+        ("Baselines more than one point from the paper's number", far_rows(experiment, found)),
     ):
         if len(rows) > 1:
             every[title] = rows
@@ -265,12 +250,13 @@ def _plain(rows: Rows) -> str:
 
 
 def markdown(rows: Rows) -> str:
+    """A Markdown table. The first row is the header."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
 def page(folder: Path, introduction: str) -> str:
-    """`docs/results.md`: every table that there are results for."""
+    """The text of `docs/results.md`: the introduction and a table for each result file in `folder`."""
     parts = [introduction.strip()]
     for name, title in HEADINGS.items():
         if not (found := results.read(results.path_of(folder, name))):
@@ -288,17 +274,17 @@ def page(folder: Path, introduction: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-SEARCH = """All trials in their order, on the development half: the training nodes of a split are 10 % of the graph,
-from this half, and the rest of the half tests. One seed each, 0 where none is named:
-differences below a point say little by themselves. Code and defaults changed on the way, so that an early trial cannot
-be repeated from its settings alone."""
+SEARCH = """These are all trials in the order in which they were made, on the development half. The training nodes of a
+split are 10 % of the graph, all from this half. The rest of the half are test nodes. Each trial has one seed, 0 if
+the table does not name it. Differences below one point mean little. Code and defaults changed during the search, so an
+early trial cannot be repeated from its settings alone."""
 
 
 def search_rows(folder: Path) -> Rows:
-    """Every trial of the search for the defaults, in its order, with accuracy on the development half."""
+    """All trials of the search for the defaults, in order, with accuracy on the development half."""
     path = folder / "search.json"
     trials = json.loads(path.read_text("utf-8"))["trials"] if path.exists() else []
-    rows = [["data set", "dropped", "other settings", "without masks, %", "mixture of draws, %"]]
+    rows = [["data set", "masks", "other settings", "embedding without masks, %", "mixture of draws, %"]]
     for trial in trials:
         settings = dict(trial["settings"])
         dropped = "; ".join(settings.pop("drop"))
@@ -318,11 +304,11 @@ HEADINGS = {
 
 
 def _how(found: Sequence[Result]) -> str:
-    """How the numbers came about: seeds and splits, time, versions."""
+    """A sentence about runs, time, splits and versions."""
     found = list({json.dumps(result["cell"] | {"label": ""}, sort_keys=True): result for result in found}.values())
     seeds = sorted({(result["cell"]["dataset"], result["cell"]["splits"]) for result in found})
     splits = ", ".join(f"{dataset} {count}" for dataset, count in seeds if count)
     hours = sum(result["seconds"] for result in found) / 3600
     made = sorted({" ".join(f"{name} {number}" for name, number in result["versions"].items()) for result in found})
-    about = f"{len(found)} trainings or fits, {hours:.1f} hours in all."
+    about = f"{len(found)} runs, {hours:.1f} hours in total."
     return f"{about} Splits: {splits}. {'; '.join(made)}." if splits else f"{about} {'; '.join(made)}."

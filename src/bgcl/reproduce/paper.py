@@ -1,4 +1,4 @@
-"""What the paper reports and how it says that it was done, from one data file."""
+"""The numbers and hyperparameters that the paper reports, from the file `paper.toml`."""
 
 import tomllib
 from functools import cache
@@ -12,12 +12,13 @@ def _file() -> dict[str, Any]:
 
 
 def numbers(table: str) -> dict[str, dict[str, list[float]]]:
-    """Accuracy in % by method and data set: mean and, where it is given, spread."""
+    """Accuracy in % by method and data set: the mean, and the spread if the paper gives it."""
     found: dict[str, dict[str, list[float]]] = _file().get(table, {})
     return found
 
 
 def number(table: str, method: str, dataset: str) -> list[float] | None:
+    """Accuracy of a method on a data set, None if it is not in the table."""
     return numbers(table).get(method, {}).get(dataset)
 
 
@@ -28,13 +29,13 @@ def hyperparameters() -> dict[str, dict[str, Any]]:
 
 
 def settings(dataset: str) -> dict[str, Any]:
-    """The method as the paper's text has it, to the letter.
+    """The settings of the method exactly as the paper describes it.
 
-    Masks of connections alone, relaxed, at rates that are drawn from their posterior, which is learned without a
-    ceiling; fixed clusters as batches; embeddings at the full rates.
+    Only connections are masked. Masks are relaxed, and drawn at rates from their posterior. Nothing limits
+    the drop rates. Batches are fixed clusters. Embeddings are drawn at the full rates.
     """
     table = dict(hyperparameters()[dataset])
     return {
         "drop": [f"connections in {table.pop('blocks')} blocks"], "mask_values": "relaxed", "rate_draw": "sample",
-        "keep": 0.0, "draw_scale": 1.0, "row_norm": "sum", "clusters_per_batch": 1, **table,
+        "shared_information": 0.0, "draw_scale": 1.0, "row_norm": "sum", "clusters_per_batch": 1, **table,
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Files of results: what an experiment's cells showed, with settings, seeds, versions and time."""
+"""Result files: the results of an experiment's cells, with settings, seeds, versions and time."""
 
 import json
 from collections.abc import Iterable
@@ -10,18 +10,19 @@ import numpy as np
 from scipy import stats
 
 from bgcl.errors import BGCLError
-from bgcl.files import alone, write_text
+from bgcl.files import exclusive, write_text
 from bgcl.reproduce.cells import Cell
 
 Result = dict[str, Any]
 
 
 def path_of(folder: Path, experiment: str) -> Path:
+    """The result file of an experiment."""
     return folder / f"{experiment}.json"
 
 
 def read(path: Path) -> list[Result]:
-    """The results in a file; none where there is no file."""
+    """The results in a file; an empty list if the file does not exist."""
     if not path.exists():
         return []
     try:
@@ -29,55 +30,67 @@ def read(path: Path) -> list[Result]:
         for result in found:
             Cell.from_dict(result["cell"])
     except (ValueError, KeyError, TypeError) as error:
-        raise BGCLError(f"{path} is not a file of results ({error}). Move it away, and run again.") from None
+        raise BGCLError(f"{path} is not a result file ({error}). Move or delete it and run again.") from None
     return list(found)
 
 
 def write(path: Path, experiment: str, new: Iterable[Result]) -> None:
-    """Put results into a file, each in the place of an earlier one of the same method, variant, data set and seed."""
-    with alone(path):
+    """Add results to a file. A new result replaces an earlier one with the same method, label, data set and seed."""
+    with exclusive(path):
         every = {Cell.from_dict(result["cell"]).place(): result for result in [*read(path), *new]}
         rows = ",\n".join(json.dumps(every[place]) for place in sorted(every))
         write_text(path, f'{{"experiment": "{experiment}", "results": [\n{rows}\n]}}\n')
 
 
 def of(found: Iterable[Result], method: str, dataset: str, label: str = "") -> list[Result]:
-    """The results of a method, or of a variant of it, on a data set, by seed."""
+    """The results of a method, or of its variant `label`, on a data set, sorted by seed."""
     place = {"method": method, "dataset": dataset, "label": label}
     chosen = [result for result in found if result["cell"].items() >= place.items()]
     return sorted(chosen, key=lambda result: int(result["cell"]["seed"]))
 
 
 def accuracy(found: list[Result]) -> tuple[float, float, float]:
-    """Mean over all seeds and splits, deviation over splits (averaged over seeds), deviation over seeds; in %."""
-    table = 100 * _on_the_same_splits(found)
+    """Accuracy in %.
+
+    Returns:
+        The mean over seeds and splits; the standard deviation over splits, averaged over seeds; the standard deviation
+        over seeds. A standard deviation of one value is NaN.
+    """
+    table = 100 * _on_common_splits(found)
     over_splits = table.std(1, ddof=1).mean() if table.shape[1] > 1 else np.nan
     over_seeds = table.mean(1).std(ddof=1) if len(table) > 1 else np.nan
     return float(table.mean()), float(over_splits), float(over_seeds)
 
 
-def _on_the_same_splits(found: list[Result]) -> Any:
-    """Accuracy `(results, splits)`, of the splits that all have: the first are the same, however many there are."""
+def _on_common_splits(found: list[Result]) -> Any:
+    """Accuracy `(results, splits)` on the splits that all results have. The first splits are always the same."""
     return np.array([result["accuracy"][: min(len(r["accuracy"]) for r in found)] for result in found])
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two methods on the same splits, over the training seeds that both have."""
+    """Two methods on the same splits, over the training seeds that both have.
+
+    Attributes:
+        seeds: number of seeds.
+        difference: difference of the mean accuracies, in percentage points.
+        paired: one-sided p-value of a t-test paired by seed.
+        welch: one-sided p-value of Welch's t-test, which takes the seeds of the two methods as independent.
+    """
 
     seeds: int
-    difference: float  # of the means, in points
-    paired: float  # one-sided p-value of a t-test of seed by seed
-    welch: float  # of one that takes the seeds of one method to have nothing to do with those of the other
+    difference: float
+    paired: float
+    welch: float
 
 
 def compare(ours: list[Result], theirs: list[Result]) -> Comparison | None:
-    """Whether ours is more accurate; nothing where there are no two seeds that both have."""
+    """Test whether ours is more accurate; None if both have fewer than two seeds in common."""
     seeds = sorted({r["cell"]["seed"] for r in ours} & {r["cell"]["seed"] for r in theirs})
     if len(seeds) < 2:
         return None
     chosen = [r for side in (ours, theirs) for s in seeds for r in side if r["cell"]["seed"] == s]
-    a, b = _on_the_same_splits(chosen).mean(1).reshape(2, -1)
+    a, b = _on_common_splits(chosen).mean(1).reshape(2, -1)
     return Comparison(
         len(seeds),
         float(100 * (a.mean() - b.mean())),
@@ -87,5 +100,5 @@ def compare(ours: list[Result], theirs: list[Result]) -> Comparison | None:
 
 
 def curve(found: list[Result], part: str) -> Any:
-    """A curve over the thresholds of PAvPU, the mean over seeds."""
+    """A curve over the thresholds of PAvPU, averaged over seeds."""
     return np.mean([result["curves"][part] for result in found], axis=0)

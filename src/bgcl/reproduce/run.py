@@ -1,4 +1,4 @@
-"""Run the cells of an experiment, one after the other or several at once, and hand each result on as it comes."""
+"""Compute the cells of an experiment, one after the other or in several processes."""
 
 import logging
 import multiprocessing
@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgcl.data import load
+from bgcl.data.store import load
 from bgcl.errors import BGCLError
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
@@ -19,13 +19,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bgcl")
 
-Outcome = tuple[Cell, dict[str, Any] | None, str]  # with the reason where there is no result
+Outcome = tuple[Cell, dict[str, Any] | None, str]  # a cell, its result, and the reason if there is none
 
 
 def run(
     cells: Sequence[Cell], cache: Cache, *, jobs: int = 1, begins: Callable[[Cell], None] = lambda _: None
 ) -> Iterator[Outcome]:
-    """Results as they come. A data set that is missing, or a method that fails on it, does not stop the others."""
+    """Compute cells. If a data set is missing or a method fails, the other cells are still computed.
+
+    Args:
+        cells: the cells.
+        cache: the cache of results.
+        jobs: the number of processes.
+        begins: called with each cell when its computation begins.
+
+    Yields:
+        Each cell with its result, as soon as it is computed, or with None and the reason.
+    """
     missing = _missing({cell.dataset for cell in cells})
     for cell in cells:
         if cell.dataset in missing:
@@ -39,11 +49,11 @@ def run(
                 graphs = {cell.dataset: load(cell.dataset, quiet=True)}
             yield _outcome(cell, partial(compute, cell, graphs[cell.dataset], cache))
         return
-    yield from _at_once(todo, cache.folder, jobs, begins)
+    yield from _in_parallel(todo, cache.folder, jobs, begins)
 
 
 def _missing(datasets: set[str]) -> dict[str, str]:
-    """The data sets that cannot be had here, with the reason."""
+    """The data sets that are not available, with the reason."""
     from bgcl.data.store import get
 
     reasons = {}
@@ -62,12 +72,12 @@ def _outcome(cell: Cell, result: Callable[[], dict[str, Any]]) -> Outcome:
         return cell, None, str(error)
 
 
-def _at_once(cells: Sequence[Cell], folder: Path, jobs: int, begins: Callable[[Cell], None]) -> Iterator[Outcome]:
-    """In processes of their own, which share the threads of this machine."""
+def _in_parallel(cells: Sequence[Cell], folder: Path, jobs: int, begins: Callable[[Cell], None]) -> Iterator[Outcome]:
+    """Compute cells in separate processes, which share the threads of this machine."""
     import torch
 
     threads = max(torch.get_num_threads() // jobs, 1)
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin, (threads,)) as pool:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start_process, (threads,)) as pool:
         waiting, running = list(reversed(cells)), dict[Future[dict[str, Any]], Cell]()
         try:
             while waiting or running:
@@ -78,17 +88,17 @@ def _at_once(cells: Sequence[Cell], folder: Path, jobs: int, begins: Callable[[C
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     yield _outcome(running.pop(future), future.result)
         except BaseException:
-            for process in list(pool._processes.values()):  # a training under way is kept to its last epoch
+            for process in list(pool._processes.values()):  # a run that is training was saved after its last epoch
                 process.terminate()
             raise
 
 
-def _begin(threads: int) -> None:
+def _start_process(threads: int) -> None:
     import signal
 
     import torch
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends its processes
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets the interrupt and ends its processes
     torch.set_num_threads(threads)
 
 

@@ -1,13 +1,13 @@
-r"""The contrastive loss of the paper, in tiles, and the weight decay that is the KL of the weights.
+r"""The paper's contrastive loss (InfoNCE with negatives in both views), computed in tiles.
 
 With unit vectors `x_i`, `y_i` of node i in view o and t, similarity `s(x, y) = x . y / tau` and
 
     D_i(x, y) = sum_k exp s(x_i, y_k) + sum_{k != i} exp s(x_i, x_k),
 
 the loss is `1/2N sum_i [log D_i(x, y) - s(x_i, y_i) + log D_i(y, x) - s(y_i, x_i)]`. It needs three products of N x N:
-between the views once for both directions, within each view only the upper triangle. No N x N matrix is ever held:
-tiles of exponentials are kept for the backward pass as far as a memory budget allows and computed again beyond it.
-Similarities are bounded by `1 / tau`, so no running maximum is needed.
+one between the views for both directions, and the upper triangle of one within each view. No N x N matrix is stored:
+tiles of exponentials are kept for the backward pass until the memory budget is used, and the others are computed again.
+Similarities are at most `1 / tau`, so no running maximum is needed.
 """
 
 from collections.abc import Iterator
@@ -17,15 +17,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from bgcl.augmentation.views import Augmentation
-from bgcl.model.encoders.gcn import Encoder
-
 TILE = 1024
 BUDGET = 1 << 30  # bytes of tiles to keep
 
 
 def contrastive_loss(o: Tensor, t: Tensor, tau: float, *, tile: int = TILE, budget: int = BUDGET) -> Tensor:
-    """`L_CNT` of two views' projections, each `(N, d)`: a scalar. `budget` bounds the bytes of tiles that are kept."""
+    """`L_CNT` of the projections of two views, each `(N, d)`: a scalar. At most `budget` bytes of tiles are kept."""
     scale = tau**-0.5
     x, y = F.normalize(o, dim=-1) * scale, F.normalize(t, dim=-1) * scale
     loss: Tensor = _TiledLoss.apply(x, y, tile, budget)  # type: ignore[no-untyped-call]
@@ -62,7 +59,7 @@ class _TiledLoss(torch.autograd.Function):
             if exp is None:
                 exp = _exponentials(left[rows], right[columns], _is_diagonal(key))
             row_view, column_view = _VIEWS[key[0]]
-            # exp s_ij stands in D_i of the row's view and in D_j of the column's.
+            # exp s_ij is a term of D_i in the row's view and of D_j in the column's view.
             exp.mul_(weight[row_view, rows, None] + weight[column_view, None, columns])
             grads[row_view][rows].addmm_(exp, right[columns])
             if not _is_diagonal(key):
@@ -85,7 +82,7 @@ def _tiles(x: Tensor, y: Tensor, tile: int) -> Iterator[tuple[tuple[int, int, in
 
 
 def _is_diagonal(key: tuple[int, int, int]) -> bool:
-    """Whether a tile is on the diagonal within a view: it is symmetric, and a node is no negative of itself."""
+    """Whether a tile is on the diagonal within a view. Such a tile is symmetric, and a node is not its own negative."""
     product, i, j = key
     return product > 0 and i == j
 
@@ -95,13 +92,25 @@ def _exponentials(left: Tensor, right: Tensor, without_diagonal: bool) -> Tensor
     return exp.fill_diagonal_(0) if without_diagonal else exp
 
 
-def weight_decay(encoder: Encoder, augmentation: Augmentation) -> Tensor:
-    """`sum_l (1 - pi^(l)) |W^(l)|^2`, the part of the KL of the weights that depends on them.
+def contrastive_log_likelihood(o: Tensor, t: Tensor, tau: float, *, tile: int = TILE) -> Tensor:
+    """`log l` of each node, `(N,)`, for projections `(N, d)` of both views, averaged over the two directions.
 
-    With fixed rates the factor is a constant and left out, which is plain weight decay.
+    `l_i = exp s(x_i, y_i) / D_i(x, y)` is the probability that node i picks itself out of all nodes of both views. The
+    contrastive loss is minus its mean.
     """
-    terms = []
-    for i, layer in enumerate(encoder.layers):
-        kept = augmentation.kept(i).detach() if augmentation.learned else 1.0
-        terms.append(kept * layer.weight.square().sum())  # type: ignore[operator]
-    return torch.stack(terms).sum()
+    x, y = F.normalize(o, dim=-1), F.normalize(t, dim=-1)
+    own = (x * y).sum(-1) / tau
+    sums = [_denominator(a, b, tau, tile) for a, b in ((x, y), (y, x))]
+    return own - (sums[0].log() + sums[1].log()) / 2
+
+
+def _denominator(x: Tensor, y: Tensor, tau: float, tile: int) -> Tensor:
+    """`D_i(x, y)`, a tile of nodes i at a time."""
+    parts = []
+    for start in range(0, len(x), tile):
+        rows = x[start : start + tile]
+        within = (rows @ x.t() / tau).exp_()
+        itself = torch.arange(len(rows), device=x.device)
+        within[itself, itself + start] = 0
+        parts.append((rows @ y.t() / tau).exp_().sum(1) + within.sum(1))
+    return torch.cat(parts)

@@ -1,28 +1,26 @@
-"""What the page shows: for each node where it is, what it is and how sure the model is; and how the model was trained.
+"""What the page shows: where each node is, its class, how sure the model is, and how the model was trained.
 
-All draws are made once. As they pass, the heads learn and predict, and what else the page needs is kept of them.
+All draws are made once. While they pass by, the classifiers train and predict, and `DrawSummary` collects the rest.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from bgcl import __version__
-from bgcl.downstream.evaluation import SplitResult
-from bgcl.downstream.prediction import Prediction, predict_nodes
+from bgcl.downstream.evaluation import SplitResult, default_training_draws
+from bgcl.downstream.prediction import NodePredictions, predict_draws
 from bgcl.downstream.splits import labels_of
 from bgcl.errors import BGCLError
-from bgcl.measures.disagreement import contrastive_log_likelihood, disagreement
 from bgcl.measures.metrics import Reliability
 from bgcl.measures.uncertainty import RECOMMENDED
-from bgcl.model.posterior import RunningMoments
-from bgcl.reporting.report.node_map import CLOUD, NodeMap, make_map
+from bgcl.model.training import Record
+from bgcl.progress import with_progress
+from bgcl.reporting.report.draw_summary import DrawSummary
+from bgcl.reporting.report.node_map import NodeMap, make_map
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -31,118 +29,93 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-LIKELIEST = 3  # classes whose probabilities the page has, of each node
-DISAGREEMENT_WORK = 5e8  # pairs of nodes times pairs of draws: about half a minute of one processor
+LIKELIEST = 3  # number of classes per node whose probabilities are on the page
 
-# In the order of the menus: title, and what more of it means.
+# Title and explanation of each measure, in the order of the menus.
 MEANINGS = {
     "least_confidence": ("Least confidence", "one minus the probability of the predicted class"),
-    "predictive_entropy": ("Predictive entropy", "all that is uncertain about the label"),
-    "mutual_information": ("Mutual information", "what the draws disagree about"),
-    "expected_entropy": ("Expected entropy", "what each draw by itself is unsure about"),
-    "margin": ("Margin", "one minus the lead of the likeliest class over the next"),
-    "variation_ratio": ("Variation ratio", "the share of draws that vote for another class"),
-    "astd": ("ASTD", "how far the embedding itself moves from draw to draw; needs no labels"),
-    "disagreement": ("Disagreement", "how much pairs of draws disagree about who the node is; needs no labels"),
+    "predictive_entropy": ("Predictive entropy", "total uncertainty about the class"),
+    "mutual_information": ("Mutual information", "the part of the uncertainty on which the draws disagree"),
+    "expected_entropy": ("Expected entropy", "average uncertainty of a single draw about the class"),
+    "margin": ("Margin", "one minus the difference between the two highest probabilities"),
+    "variation_ratio": ("Variation ratio", "share of draws that do not predict the most frequent class"),
+    "astd": ("ASTD", "how much the embedding varies from draw to draw; needs no labels"),
+    "disagreement": ("Disagreement", "how much pairs of draws disagree about which node this is; needs no labels"),
 }
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a page shows. Arrays have a row for each node; classes are positions in `classes`, -1 being none."""
+    """What a page shows. Arrays have a row for each node. A class is a position in `classes`, -1 for none."""
 
     title: str
     facts: dict[str, str]
-    ids: list[str] | None  # None: nodes go by their numbers
+    ids: list[str] | None  # None: nodes are identified by their numbers
     classes: list[str]
-    label: Array
+    label: Array  # (N,)
     map: NodeMap
-    measures: dict[str, Array]  # by the names of MEANINGS
-    likeliest: Array | None  # (N, T) classes from the likeliest on; None where there are no predictions
-    probability: Array | None  # (N, T) of them
+    measures: dict[str, Array]  # (N,) for each name in MEANINGS
+    likeliest: Array | None  # (N, T), the T most probable classes; None if there are no predictions
+    probability: Array | None  # (N, T), their probabilities
     scores: dict[str, float]
     reliability: Reliability | None
-    history: list[dict[str, Any]]
-    notes: list[str] = field(default_factory=list)  # what is not on the page, and why
+    history: list[Record]
+    notes: list[str] = field(default_factory=list)  # what is missing from the page, and why
 
     @property
     def first_measure(self) -> str:
-        """The measure that the page begins with."""
+        """The measure that the page shows first."""
         return next(name for name in (RECOMMENDED, "astd") if name in self.measures)
-
-
-class Observer:
-    """Stands in for a model while its draws are made, and keeps their moments, the first few, and how pairs agree."""
-
-    def __init__(self, model: "BGCL", progress: bool) -> None:
-        self.model, self.progress = model, progress
-        self.running = RunningMoments()
-        self.kept: list[Array] = []
-        self.agreement: list[Tensor] = []
-
-    def draws(
-        self, data: "Data", samples: int = 100, *, hard: bool = False, seed: int | None = None
-    ) -> Iterator[Tensor]:
-        stream = self.model.draws(data, samples, hard=hard, seed=seed)
-        if self.progress:
-            from bgcl.reporting.progress import counted
-
-            stream = counted(stream, samples, "draws")
-        pairs = min(samples // 2, int(DISAGREEMENT_WORK / data.num_nodes**2))
-        pairs = pairs if pairs >= 2 else 0
-        before: Tensor | None = None
-        for i, draw in enumerate(stream):
-            self.running.add(draw)
-            if i < CLOUD:
-                self.kept.append(draw.cpu().numpy())
-            if i < 2 * pairs:
-                with torch.no_grad():
-                    projected = self.model.network_.head(draw)
-                    if before is not None:
-                        self.agreement.append(contrastive_log_likelihood(before, projected, self.model.settings.tau))
-                before = projected if before is None else None
-            yield draw
 
 
 def gather(
     model: "BGCL", data: "Data", *, samples: int = 100, seed: int | None = None, tsne: bool | None = None,
     progress: bool = False,
 ) -> Contents:  # fmt: skip
-    """Draw from the posterior, predict every node by a head that has not seen its label, and place nodes on a map."""
+    """Draw embeddings, predict each node with a classifier that has not seen its label, and place nodes on a map.
+
+    Args:
+        model: a fitted model.
+        data: the graph that it was trained on.
+        samples: number of draws, 2 or more.
+        seed: seed of the draws and the map; None: the model's.
+        tsne: place nodes with t-SNE, not with PCA; None: if openTSNE is installed.
+        progress: show on a terminal how many draws were made.
+    """
     if samples < 2:
-        raise BGCLError(f"A report needs two samples or more: some train its heads, others predict. Got {samples}.")
+        raise BGCLError(
+            f"A report needs two samples or more, because some train its classifiers and others predict. Got {samples} "
+            "instead."
+        )
     model.check_trained_on(data)
-    observer = Observer(model, progress)
+    summary = DrawSummary(model, data.num_nodes, samples)
+    stream = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
+    draws = summary.watch(stream)
     missing = _why_no_predictions(data)
-    prediction: Prediction | None = None
+    predictions: NodePredictions | None = None
     if missing is None:
-        prediction = predict_nodes(cast("BGCL", observer), data, samples=samples, seed=seed)
+        predictions = predict_draws(draws, data, training_draws=default_training_draws(samples))
     else:
-        for _ in observer.draws(data, samples, seed=seed):
+        for _ in draws:
             pass
-    moments = observer.running.moments()
-    measures: dict[str, Array] = {}
-    if prediction is not None:
-        measures |= {name: values for name, values in prediction.uncertainty.measures().items()}
+    moments, disagreement = summary.moments(), summary.disagreement()
+    measures: dict[str, Array] = {} if predictions is None else dict(predictions.uncertainty.measures())
     measures["astd"] = moments.astd.cpu().numpy().astype(np.float64)
-    if observer.agreement:
-        measures["disagreement"] = disagreement(iter(observer.agreement))
-    label, present = _labels(data)
-    likeliest, probability, scores, bins = _predictions(prediction, label)
     notes = [] if missing is None else [f"There are no predictions: {missing}"]
-    if not observer.agreement:
+    if disagreement is None:
         notes.append("The graph is too large for the disagreement of draws, which compares every pair of nodes.")
-    placed = make_map(
-        moments.mean.cpu().numpy(), np.stack(observer.kept), seed=model.settings.seed if seed is None else seed,
-        tsne=tsne,
-    )  # fmt: skip
+    else:
+        measures["disagreement"] = disagreement
+    label, present = _labels(data)
+    likeliest, probability, scores, bins = _predictions(predictions, label)
+    map_seed = model.settings_.seed if seed is None else seed
     return Contents(
         title=PurePath(model.graph_.name).stem or "graph",
         facts=_facts(model, label, len(present), samples),
         ids=_ids(data),
         classes=_class_names(data, present),
         label=label,
-        map=placed,
+        map=make_map(moments.mean.cpu().numpy(), summary.first_draws(), seed=map_seed, tsne=tsne),
         measures={name: measures[name] for name in MEANINGS if name in measures},
         likeliest=likeliest,
         probability=probability,
@@ -154,23 +127,23 @@ def gather(
 
 
 def _why_no_predictions(data: "Data") -> str | None:
-    """What stops a head from being trained, in a sentence; None where nothing does."""
+    """Why no classifier can be trained, in a sentence; None if one can."""
     try:
         labels = labels_of(data)
     except BGCLError as error:
         return str(error)
     present, counts = np.unique(labels[labels >= 0], return_counts=True)
     if len(present) < 2:
-        return "All labelled nodes are of one class."
+        return "All labeled nodes are of one class."
     if counts.min() < 3:
         few = int(counts.argmin())
         name = _class_names(data, present)[few]
-        return f"Class {name} has {counts[few]} labelled nodes, and predictions need three or more of each class."
+        return f"Class {name} has {counts[few]} labeled nodes, and predictions need three or more of each class."
     return None
 
 
 def _labels(data: "Data") -> tuple[Array, Array]:
-    """The label of each node as a position in the classes that are present, -1 for none; and those classes."""
+    """The label of each node as a position in the classes that are present, -1 for none; and these classes."""
     try:
         labels = labels_of(data)
     except BGCLError:
@@ -191,29 +164,27 @@ def _ids(data: "Data") -> list[str] | None:
 
 
 def _predictions(
-    prediction: Prediction | None, label: Array
+    predictions: NodePredictions | None, label: Array
 ) -> tuple[Array | None, Array | None, dict[str, float], Reliability | None]:
-    """The likeliest classes of each node with their probabilities, and the scores over the labelled ones."""
-    if prediction is None:
+    """The most probable classes of each node with their probabilities, and the scores over the labeled nodes."""
+    if predictions is None:
         return None, None, {}, None
-    whole = prediction.uncertainty.probability
-    # Equals stay in order, as in argmax, so that the first of them is the prediction.
-    order = np.argsort(-whole, axis=1, kind="stable")[:, :LIKELIEST]
-    labelled = np.flatnonzero(label >= 0)
-    result = SplitResult(
-        labelled, prediction.classes, label[labelled], prediction.uncertainty.of(labelled), float("nan")
-    )
-    return order, np.take_along_axis(whole, order, 1), result.scores(), result.reliability()
+    found = predictions.uncertainty
+    # A stable sort breaks ties as argmax does, so that the first class is the predicted one.
+    order = np.argsort(-found.probability, axis=1, kind="stable")[:, :LIKELIEST]
+    labeled = np.flatnonzero(label >= 0)
+    result = SplitResult(labeled, predictions.classes, label[labeled], found.of(labeled), float("nan"))
+    return order, np.take_along_axis(found.probability, order, 1), result.scores(), result.reliability()
 
 
 def _facts(model: "BGCL", label: Array, classes: int, samples: int) -> dict[str, str]:
     facts, graph = {}, model.graph_
     facts["Nodes"], facts["Edges"], facts["Attributes"] = (
-        f"{count:,}" for count in (graph.nodes, graph.edges, graph.attributes)
+        f"{count:,}" for count in (graph.nodes, graph.edges, graph.num_attributes)
     )
-    facts["Labelled"] = f"{int((label >= 0).sum()):,}" + (f", {classes} classes" if classes else "")
+    facts["Labeled"] = f"{int((label >= 0).sum()):,}" + (f", {classes} classes" if classes else "")
     facts["Epochs"] = f"{len(model.history_):,}"
     facts["Draws"] = f"{samples:,}"
-    facts["Seed"] = str(model.settings.seed)
+    facts["Seed"] = str(model.settings_.seed)
     facts["bgcl"] = __version__
     return facts

@@ -1,68 +1,54 @@
-"""The curves of a training as the page draws them: loss, KL, and the drop rates' posteriors over the epochs."""
+"""The curves that the page draws: loss, KL divergence, and the posteriors of the drop rates by epoch."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from bgcl.augmentation.drop_rates import RatePosterior
+from bgcl.model.training import Record
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 RATES = np.linspace(0.005, 0.995, 100)  # where densities are drawn
 
 
-def kumaraswamy_quantile(a: Array, b: Array, q: float) -> Array:
-    """`pi` with `1 - (1 - pi^a)^b = q`, that is `(1 - (1 - q)^(1/b))^(1/a)`."""
-    return np.asarray((-np.expm1(np.log1p(-q) / b)) ** (1 / a))
-
-
-def kumaraswamy_density(a: float, b: float, pi: Array) -> Array:
-    """`a b pi^(a-1) (1 - pi^a)^(b-1)`."""
-    return np.asarray(a * b * pi ** (a - 1) * (1 - pi**a) ** (b - 1))
-
-
-def thin(history: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """At most `most` records, evenly spread, the first and the last among them."""
+def thin(history: Sequence[Record], most: int) -> Sequence[Record]:
+    """At most `most` records, evenly spread, always with the first and the last one."""
     if len(history) <= most:
         return history
     return [history[i] for i in np.unique(np.linspace(0, len(history) - 1, most).round().astype(int))]
 
 
-def training_curves(history: list[dict[str, Any]], most: int = 400) -> dict[str, list[float]]:
-    """Epoch, loss and KL."""
+def training_curves(history: Sequence[Record], most: int = 400) -> dict[str, list[float]]:
+    """Epoch, loss and KL divergence, as three lists of at most `most` numbers."""
     records = thin(history, most)
-    return {name: [record[name] for record in records] for name in ("epoch", "loss", "kl")}
+    return {name: [getattr(record, name) for record in records] for name in ("epoch", "loss", "kl")}
 
 
-def rate_curves(history: list[dict[str, Any]], most: int = 200) -> list[dict[str, Any]]:
-    """For each drop rate its posterior's quantiles over the epochs, and its density at the first and the last.
+def rate_curves(history: Sequence[Record], most: int = 200) -> list[dict[str, Any]]:
+    """For each drop rate and view: quantiles of its posterior by epoch, and its density at the first and last epoch.
 
-    A rate is that of a mask, or of a layer or a block of it where these have their own; both views are together. Of a
-    fixed rate there is but its value.
+    A mask has several rates if its layers or blocks do not share one. A fixed rate has only its value.
     """
     records = thin(history, most)
     if not records:
         return []
     curves = []
-    for m, mask in enumerate(records[-1]["rates"]["o"]):
-        layers, blocks = np.shape(mask["mean"])
-        for i in range(layers):
-            for j in range(blocks):
-                parts = [mask["mask"]]
-                parts += [f"layer {i + 1}"] * (layers > 1) + [f"block {j + 1}"] * (blocks > 1)
-                views = {view: _rate([record["rates"][view][m] for record in records], i, j) for view in ("o", "t")}
-                curves.append({"name": ", ".join(parts), "epoch": [r["epoch"] for r in records], "views": views})
+    for m, mask in enumerate(records[-1].rates["o"]):
+        for i, j, place in mask.places():
+            views = {view: _curve([record.rates[view][m] for record in records], i, j) for view in ("o", "t")}
+            name = ", ".join(filter(None, [mask.mask, place]))
+            curves.append({"name": name, "epoch": [record.epoch for record in records], "views": views})
     return curves
 
 
-def _rate(masks: list[dict[str, Any]], i: int, j: int) -> dict[str, Any]:
-    mean = [mask["mean"][i][j] for mask in masks]
-    if "a" not in masks[-1]:
+def _curve(posteriors: Sequence[RatePosterior], i: int, j: int) -> dict[str, Any]:
+    mean = [posterior.mean[i][j] for posterior in posteriors]
+    if not posteriors[-1].learned:
         return {"mean": mean}
-    a, b = (np.array([mask[name][i][j] for mask in masks]) for name in ("a", "b"))
     return {
         "mean": mean,
-        "quantiles": [kumaraswamy_quantile(a, b, q).tolist() for q in QUANTILES],
-        "first": kumaraswamy_density(a[0], b[0], RATES).tolist(),
-        "last": kumaraswamy_density(a[-1], b[-1], RATES).tolist(),
+        "quantiles": [[float(posterior.quantile(q)[i, j]) for posterior in posteriors] for q in QUANTILES],
+        "first": posteriors[0].density(RATES)[i, j].tolist(),
+        "last": posteriors[-1].density(RATES)[i, j].tolist(),
     }

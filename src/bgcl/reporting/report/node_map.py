@@ -1,4 +1,4 @@
-"""A map of the nodes in two dimensions, and where on it the single draws of each node fall."""
+"""A map of the nodes in two dimensions, and the positions of each node's draws on it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,35 +10,41 @@ from threadpoolctl import threadpool_limits
 
 Array = npt.NDArray[Any]
 
-CLOUD = 12  # draws of each node that the map shows
-NEIGHBOURS = 10  # nodes that say where a draw falls
-LANDMARKS = 3000  # of a larger graph, only so many nodes may say so
-AFFINE = 15  # nearest nodes that t-SNE keeps near
-SMALL = 3 * AFFINE  # nodes; in a smaller graph most nodes are neighbours, and t-SNE has nothing to show
-LARGE = 20_000  # nodes; beyond this t-SNE takes fewer steps
-_TILE = 4096
+CLOUD = 12  # number of draws of each node that the map shows
+NEIGHBORS = 10  # number of nodes between which a draw is placed
+LANDMARKS = 3000  # in a larger graph, draws are compared with this many nodes only
+AFFINE = 15  # number of nearest nodes that t-SNE keeps close
+SMALL = 3 * AFFINE  # with fewer nodes, most nodes are neighbors and t-SNE has nothing to show
+LARGE = 20_000  # with more nodes, t-SNE takes fewer steps
+_TILE = 4096  # rows of a matrix of similarities that are computed at a time
 
 
 @dataclass(frozen=True)
 class NodeMap:
-    """Where the nodes are, `(N, 2)`, where their draws fall, `(D, N, 2)`, and by which method."""
+    """The positions of the nodes and of their draws, and the method that placed them."""
 
-    position: Array
-    cloud: Array
+    position: Array  # (N, 2)
+    cloud: Array  # (D, N, 2)
     method: str  # "t-SNE" or "PCA"
 
 
 def make_map(mean: Array, draws: Array, *, seed: int = 0, tsne: bool | None = None) -> NodeMap:
-    """Place nodes by their mean embeddings `(N, d)`, then their draws `(D, N, d)`.
+    """Place the nodes on a map, then their draws.
 
-    Embeddings are compared by their cosines, as the contrastive loss does. `tsne` is whether to use openTSNE; by itself
-    where it is installed. The same embeddings and seed give the same map, whatever the number of processors.
+    Embeddings are compared by their cosines, as in the contrastive loss. The same embeddings and seed give the same
+    map on any number of processors.
+
+    Args:
+        mean: mean embeddings, `(N, d)`.
+        draws: some draws of the embeddings, `(D, N, d)`.
+        seed: seed of the layout.
+        tsne: use t-SNE, not PCA; None: if openTSNE is installed. A graph of fewer than `SMALL` nodes always has PCA.
     """
     unit = _unit(mean)
     if tsne is None:
         tsne = has_tsne()
     enough = tsne and len(unit) >= SMALL
-    with threadpool_limits(1):  # sums over threads come in any order, and a map must not change from run to run
+    with threadpool_limits(1):  # threads add numbers in any order, and the map must not change from run to run
         position = _tsne(unit, seed) if enough else _pca(unit, seed)
         return NodeMap(position, place_draws(draws, unit, position, seed=seed), "t-SNE" if enough else "PCA")
 
@@ -59,7 +65,7 @@ def _unit(x: Array) -> Array:
 
 def _pca(unit: Array, seed: int) -> Array:
     axes = min(2, len(unit) - 1, unit.shape[1])
-    if axes < 1 or not np.ptp(unit, axis=0).any():  # one node, or all alike: there is nothing to tell apart
+    if axes < 1 or not np.ptp(unit, axis=0).any():  # one node, or all nodes are equal
         return np.zeros((len(unit), 2))
     found = PCA(axes, random_state=seed).fit_transform(unit.astype(np.float64))
     return np.pad(found, ((0, 0), (0, 2 - axes)))
@@ -71,11 +77,11 @@ def _tsne(unit: Array, seed: int) -> Array:
     from openTSNE.nearest_neighbors import PrecomputedNeighbors
 
     nodes = len(unit)
-    # Many equal rows leave PCA no spread to scale by; a little noise keeps t-SNE's start defined.
+    # If many rows are equal, PCA has no spread to scale by. A little noise keeps the start of t-SNE defined.
     start = _pca(unit, seed)
     start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
     start += np.random.default_rng(seed).normal(scale=1e-7, size=start.shape)
-    # Affinities 1/k to the k nearest nodes look like those of a perplexity, and cost a tenth.
+    # Affinities of 1/k to the k nearest nodes give a similar map to those from a perplexity, at a tenth of the cost.
     known = PrecomputedNeighbors(*nearest_nodes(unit, AFFINE))
     affinities = Uniform(knn_index=known, k_neighbors=AFFINE, n_jobs=1)
     early, late = (150, 350) if nodes <= LARGE else (100, 200)
@@ -86,32 +92,42 @@ def _tsne(unit: Array, seed: int) -> Array:
 
 
 def nearest_nodes(unit: Array, k: int) -> tuple[Array, Array]:
-    """The k nearest other nodes of each unit embedding, nearest first, and their distances, both `(N, k)`."""
-    found, far = np.empty((len(unit), k), dtype=np.int64), np.empty((len(unit), k))
+    """The k nearest other nodes of each unit embedding `(N, d)`, nearest first, and their distances, both `(N, k)`."""
+    found, distance = np.empty((len(unit), k), dtype=np.int64), np.empty((len(unit), k))
     for start in range(0, len(unit), _TILE // 4):
         rows = np.arange(start, min(start + _TILE // 4, len(unit)))
         cosine = unit[rows] @ unit.T
         cosine[rows - start, rows] = -np.inf
         near = np.argpartition(cosine, -k, axis=1)[:, -k:]
-        like = np.take_along_axis(cosine, near, 1)
-        order = np.argsort(-like, axis=1, kind="stable")
+        similarity = np.take_along_axis(cosine, near, 1)
+        order = np.argsort(-similarity, axis=1, kind="stable")
         found[rows] = np.take_along_axis(near, order, 1)
-        far[rows] = np.sqrt(np.maximum(2 - 2 * np.take_along_axis(like, order, 1), 0))
-    return found, far
+        distance[rows] = np.sqrt(np.maximum(2 - 2 * np.take_along_axis(similarity, order, 1), 0))
+    return found, distance
 
 
 def place_draws(draws: Array, unit: Array, position: Array, *, seed: int = 0, landmarks: int = LANDMARKS) -> Array:
-    """Where draws `(D, N, d)` fall on a map of unit embeddings `(N, d)` at positions `(N, 2)`: `(D, N, 2)`.
+    """Place draws between the nodes whose mean embeddings are most similar to them.
 
-    A draw falls between the `NEIGHBOURS` nodes j whose mean embeddings are most like it, at `sum_j w_j y_j / sum_j w_j`
-    with `w_j = exp(-3 (s_1 - s_j) / (s_1 - s_k))`, where `s_1 >= ... >= s_k` are the cosines. In a graph of more than
-    `landmarks` nodes a draw is compared with that many, chosen at random, and with its own node.
+    A draw is placed at `sum_j w_j y_j / sum_j w_j` with `w_j = exp(-3 (s_1 - s_j) / (s_1 - s_k))`, where j runs over
+    the `NEIGHBORS` most similar nodes, `y_j` are their positions and `s_1 >= ... >= s_k` their cosines to the draw.
+
+    Args:
+        draws: draws of the embeddings, `(D, N, d)`.
+        unit: mean embeddings of unit length, `(N, d)`.
+        position: positions of the nodes, `(N, 2)`.
+        seed: seed of the choice of landmarks.
+        landmarks: in a graph with more nodes, a draw is compared with this many nodes, chosen at random, and with its
+            own node.
+
+    Returns:
+        Positions of the draws, `(D, N, 2)`.
     """
     nodes = len(unit)
     chosen = np.arange(nodes)
     if nodes > landmarks:
         chosen = np.sort(np.random.default_rng(seed).choice(nodes, landmarks, replace=False))
-    marks, k = unit[chosen].T, min(NEIGHBOURS, len(chosen))
+    marks, k = unit[chosen].T, min(NEIGHBORS, len(chosen))
     found = np.empty((len(draws), nodes, 2))
     for d, draw in enumerate(draws):
         for start in range(0, nodes, _TILE):
@@ -119,12 +135,12 @@ def place_draws(draws: Array, unit: Array, position: Array, *, seed: int = 0, la
             x = _unit(draw[rows])
             cosine = x @ marks
             near = np.argpartition(-cosine, k - 1, axis=1)[:, :k]
-            like = np.take_along_axis(cosine, near, 1).astype(np.float64)  # (rows, k)
-            where = chosen[near]
-            if nodes > landmarks:  # the own node takes part too; twice where it is a landmark, which does no harm
-                like = np.column_stack([like, (x * unit[rows]).sum(1)])
-                where = np.column_stack([where, rows])
-            best, least = like.max(1, keepdims=True), like.min(1, keepdims=True)
-            weight = np.exp(-3 * (best - like) / np.maximum(best - least, 1e-12))
-            found[d, rows] = (weight[:, :, None] * position[where]).sum(1) / weight.sum(1, keepdims=True)
+            similarity = np.take_along_axis(cosine, near, 1).astype(np.float64)  # (rows, k)
+            neighbor = chosen[near]
+            if nodes > landmarks:  # add the draw's own node; if it is a landmark, it counts twice, which does no harm
+                similarity = np.column_stack([similarity, (x * unit[rows]).sum(1)])
+                neighbor = np.column_stack([neighbor, rows])
+            best, least = similarity.max(1, keepdims=True), similarity.min(1, keepdims=True)
+            weight = np.exp(-3 * (best - similarity) / np.maximum(best - least, 1e-12))
+            found[d, rows] = (weight[:, :, None] * position[neighbor]).sum(1) / weight.sum(1, keepdims=True)
     return found

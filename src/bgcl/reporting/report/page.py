@@ -1,7 +1,7 @@
-"""The page: one HTML file with everything in it, that asks for nothing from outside.
+"""The page: one HTML file that contains everything it needs and loads nothing.
 
-Arrays of the nodes go in as base64: measures as float64, so that the page's numbers are those of `bgcl.quality` to the
-last bit; places on the map as 16-bit fractions of its width; probabilities as 16-bit fractions of one.
+Arrays are stored as base64. Measures are float64, so that the page computes the same numbers as `bgcl.measures` to the
+last bit. Positions on the map are 16-bit fractions of its width, probabilities 16-bit fractions of one.
 """
 
 import base64
@@ -22,6 +22,7 @@ from bgcl.errors import BGCLError
 from bgcl.files import write_text
 from bgcl.reporting.report.contents import MEANINGS, Contents, gather
 from bgcl.reporting.report.curves import QUANTILES, RATES, rate_curves, training_curves
+from bgcl.reporting.report.node_map import NodeMap
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-FULL = 65_535
-SCRIPTS = ("arrays", "colours", "raster", "node_map", "charts", "threshold", "curves", "table", "page")
+FULL = 65_535  # the largest 16-bit number
+SCRIPTS = ("arrays", "colors", "raster", "node_map", "charts", "threshold", "curves", "table", "page")
 
 
 def report(
@@ -43,10 +44,25 @@ def report(
     seed: int | None = None,
     progress: bool = False,
 ) -> Path:
-    """Write a page that shows what a model knows of the nodes that it was trained on, and what it does not.
+    """Write an HTML page that shows what a model knows about the nodes of its training graph, and how sure it is.
 
-    `samples` draws are made; without a `seed`, with the model's. The map is t-SNE where openTSNE is installed
-    (`bgcl[report]`), and PCA elsewhere. The same model and seed give the same page.
+    The page has a map of the nodes, a slider for the threshold of certainty, the nodes to review first, the calibration
+    and the training. It works offline. The map is t-SNE if openTSNE is installed (`pip install 'bgcl[report]'`),
+    otherwise PCA. The same model and seed give the same page.
+
+    Args:
+        model: a fitted model.
+        data: the graph that it was trained on. Without labels, the page has no predictions.
+        out: the file to write; it must end in `.html` or `.htm`.
+        samples: number of draws, 2 or more.
+        seed: seed of the draws; None: the model's.
+        progress: show on a terminal how many draws were made.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        BGCLError: the file cannot be written, the model was trained on another graph, or there are too few samples.
 
     >>> import bgcl, tempfile
     >>> data = bgcl.example_graph()
@@ -61,22 +77,22 @@ def report(
 
 
 def check_out(out: Path) -> None:
-    """Refuse what is no page, before any work is done for it."""
+    """Raise a `BGCLError` if a path cannot be a page, before any work is done."""
     if out.suffix not in (".html", ".htm"):
-        raise BGCLError(f"Cannot write {out}: the report is a page, its file must end in .html.")
+        raise BGCLError(f"Cannot write {out}: the report is an HTML page, so the name of its file must end in .html.")
     if out.is_dir():
         raise BGCLError(f"Cannot write {out}: it is a folder. Name a file.")
 
 
 def render(contents: Contents) -> str:
-    """The page as text."""
+    """The page as HTML."""
     assets = files("bgcl.reporting.report") / "assets"
     script = "\n".join((assets / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{script}\n}})();\n'
     style = (assets / "page.css").read_text("utf-8")
-    # Only this very script and style run, and nothing is fetched, whatever an id or a class may hold.
+    # The browser runs only this script and this style, and loads nothing, whatever text an id or a class contains.
     policy = (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
+        f"default-src 'none'; script-src '{_source_hash(script)}'; style-src '{_source_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     parts = {
@@ -91,8 +107,8 @@ def render(contents: Contents) -> str:
 
 
 def payload(contents: Contents) -> dict[str, Any]:
-    """What the page's script reads, as JSON has it."""
-    place, cloud = quantise(contents.map)
+    """The data for the page's script, as JSON can hold it."""
+    position, cloud = quantize(contents.map)
     nodes = len(contents.label)
     found: dict[str, Any] = {
         "title": contents.title,
@@ -102,7 +118,7 @@ def payload(contents: Contents) -> dict[str, Any]:
         "ids": contents.ids,
         "classes": contents.classes,
         "label": _pack(contents.label, "<i2"),
-        "map": {"method": contents.map.method, "place": _pack(place, "<u2"), "cloud": _pack(cloud, "<u2")},
+        "map": {"method": contents.map.method, "position": _pack(position, "<u2"), "cloud": _pack(cloud, "<u2")},
         "draws": len(contents.map.cloud),
         "first_measure": contents.first_measure,
         "measures": [
@@ -126,34 +142,34 @@ def payload(contents: Contents) -> dict[str, Any]:
     return found
 
 
-def quantise(placed: Any) -> tuple[Array, Array]:
-    """Places as 16-bit numbers, the same scale on both axes: nodes `(N, 2)`, and draws node by node, `(N, D, 2)`."""
-    low, high = placed.position.min(0), placed.position.max(0)
+def quantize(node_map: NodeMap) -> tuple[Array, Array]:
+    """Positions as 16-bit numbers, with one scale for both axes: of nodes `(N, 2)`, and of draws `(N, D, 2)`."""
+    low, high = node_map.position.min(0), node_map.position.max(0)
     size = float((high - low).max()) or 1.0
-    offset = (size - (high - low)) / 2  # the shorter side is in the middle
+    offset = (size - (high - low)) / 2  # center the shorter side
 
-    def fraction(place: Array) -> Array:
-        return np.asarray(np.rint(((place - low + offset) / size).clip(0, 1) * FULL))
+    def fraction(position: Array) -> Array:
+        return np.asarray(np.rint(((position - low + offset) / size).clip(0, 1) * FULL))
 
-    return fraction(placed.position), fraction(placed.cloud).transpose(1, 0, 2)
+    return fraction(node_map.position), fraction(node_map.cloud).transpose(1, 0, 2)
 
 
 def _pack(values: Array, kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode("ascii")
 
 
-def _digest(text: str) -> str:
+def _source_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand inside a script element: no tag can begin or end in it."""
-    text = json.dumps(_short(value), allow_nan=False, separators=(",", ":"))  # ASCII alone
+    """JSON for a script element: escaped, so that no tag can begin or end in it."""
+    text = json.dumps(_short(value), allow_nan=False, separators=(",", ":"))  # only ASCII
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _short(value: Any) -> Any:
-    """Numbers of curves and scores to six digits; what is not finite as null."""
+    """Round floats to six digits, and replace NaN and infinity by None."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-// The page's data, from base64 and JSON.
+// The data of the page, from JSON and base64.
 const byId = (id) => document.getElementById(id);
 const payload = JSON.parse(byId("payload").textContent);
 
@@ -9,8 +9,8 @@ function unpack(text, Kind) {
 }
 
 const N = payload.nodes, classes = payload.classes, FULL = 65535;
-const label = unpack(payload.label, Int16Array); // a position in `classes`, -1 for none
-const place = unpack(payload.map.place, Uint16Array); // x, y of each node
+const label = unpack(payload.label, Int16Array); // an index into `classes`, -1 for none
+const position = unpack(payload.map.position, Uint16Array); // x, y of each node
 const cloud = unpack(payload.map.cloud, Uint16Array); // x, y of each draw of each node
 const predicts = payload.likeliest !== undefined;
 const shownClasses = payload.shown_classes || 0;
@@ -23,10 +23,10 @@ const predicted = (i) => (predicts ? likeliest[i * shownClasses] : -1);
 const sureness = (i) => probability[i * shownClasses] / FULL;
 const correct = (i) => predicted(i) === label[i];
 const nameOf = (c) => (c < 0 ? "none" : classes[c]);
-const labelled = label.some((c) => c >= 0);
-const judged = predicts && labelled; // some predictions can be told right from wrong
+const labeled = label.some((c) => c >= 0);
+const judged = predicts && labeled; // some predictions can be compared with a label
 
-// Small numbers keep their digits.
+// Small numbers keep their significant digits.
 function number(value, digits = 3) {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -36,7 +36,7 @@ function number(value, digits = 3) {
 const percent = (value) => (Number.isFinite(value) ? `${(100 * value).toFixed(1)} %` : "–");
 const whole = (value) => value.toLocaleString("en");
 
-// An element with attributes and children; text goes in as text, so that no id or class can become markup.
+// An element with attributes and children. Text is added as text, so that no id or class name can become markup.
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -44,7 +44,7 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-// Positions sorted by value, the least first; equals keep their order.
+// Indices sorted by value, ascending; equal values keep their order.
 function ascending(values, among) {
   const order = among ? Uint32Array.from(among) : Uint32Array.from({ length: values.length }, (_, i) => i);
   return order.sort((i, j) => values[i] - values[j] || i - j);

@@ -16,7 +16,7 @@ function ticks(low, high, count = 5) {
 }
 const tickText = (value) => (Math.abs(value) >= 1e4 || (value && Math.abs(value) < 1e-3) ? value.toExponential(0) : String(+value.toPrecision(4)));
 
-// An empty chart with axes; gives functions that draw into it.
+// An empty chart with axes. Returns functions that draw into it.
 function chart(parent, { width, height = 260, x, y, xLabel = "", yLabel = "", title, yTicks = 5, format = tickText }) {
   const left = 52, right = 14, top = yLabel ? 26 : 12, bottom = xLabel ? 44 : 26;
   const px = (v) => left + ((v - x[0]) / (x[1] - x[0] || 1)) * (width - left - right);
@@ -66,7 +66,7 @@ function chart(parent, { width, height = 260, x, y, xLabel = "", yLabel = "", ti
   };
 }
 
-// Keys of lines, under a chart: colour and dash with their names.
+// The legend below a chart: color, dash and name of each line.
 function keys(entries) {
   return make("div", { class: "legend" }, ...entries.map(([style, dash, words]) => {
     const line = svg("line", { class: `line ${style}`, x1: 0, x2: 30, y1: 6, y2: 6 });
@@ -76,7 +76,7 @@ function keys(entries) {
 }
 
 const DASH = ["", "7 4", "2 4"];
-const redrawn = []; // what is drawn again when the page's width changes
+const redrawn = []; // functions to call again when the width of the page changes
 function drawnToFit(parent, action) {
   const again = () => { parent.replaceChildren(); action(Math.max(260, Math.min(1100, parent.clientWidth || 600))); };
   redrawn.push(again);

@@ -1,12 +1,12 @@
-// Reliability, training and drop rates.
+// Charts of calibration, training and drop rates.
 function drawReliability() {
   const bins = payload.reliability;
   byId("reliability-section").hidden = false;
   drawnToFit(byId("reliability"), (width) => {
     const parent = byId("reliability"), count = bins.count.length, total = bins.count.reduce((a, b) => a + b, 0);
     const c = chart(parent, {
-      width, height: Math.min(380, width * 0.8), x: [0, 1], y: [0, 1], xLabel: "probability of the predicted class", yLabel: "Share that is right",
-      title: "How often predictions are right, by their probability", format: (v) => `${Math.round(100 * v)} %`,
+      width, height: Math.min(380, width * 0.8), x: [0, 1], y: [0, 1], xLabel: "probability of the predicted class", yLabel: "Share of correct predictions",
+      title: "Share of correct predictions by their probability", format: (v) => `${Math.round(100 * v)} %`,
     });
     const full = [...bins.count.keys()].filter((b) => bins.count[b] > 0);
     for (const b of full) c.bar(b / count, (b + 1) / count, 0, bins.accuracy[b], "f0", 0.28);
@@ -18,14 +18,14 @@ function drawReliability() {
     const most = Math.max(...bins.count) / total;
     const h = chart(parent, {
       width, height: 120, x: [0, 1], y: [0, most], yTicks: 2, format: (v) => `${Math.round(100 * v)} %`,
-      yLabel: "Share of the nodes that are that sure", title: "How many nodes are that sure",
+      yLabel: "Share of nodes with this probability", title: "Share of nodes by the probability of the predicted class",
     });
     for (const b of full) h.bar(b / count, (b + 1) / count, 0, bins.count[b] / total, "fp", 0.6);
   });
   byId("reliability-how").textContent =
-    `Of the nodes that were predicted with 80 %, 80 % should be right: then the points lie on the dashed line. Above it the ` +
-    `model is too modest, below it too sure. The mean distance, weighted by the number of nodes, is the calibration error ` +
-    `(ECE): ${number(payload.scores.ece)}.`;
+    `Of the nodes that are predicted with a probability of 80 %, 80 % should be correct. Then the points lie on the dashed line. ` +
+    `Above the line the model is underconfident, below it overconfident. The expected calibration error (ECE) is the mean ` +
+    `distance from the line, weighted by the number of nodes: ${number(payload.scores.ece)}.`;
 }
 
 function range(values, share = 0.05) {
@@ -37,7 +37,7 @@ function range(values, share = 0.05) {
 function drawTraining() {
   byId("training-section").hidden = false;
   const t = payload.training, epochs = [Math.min(t.epoch[0], t.epoch[t.epoch.length - 1] - 1), t.epoch[t.epoch.length - 1]];
-  for (const [key, title] of [["loss", "Contrastive loss"], ["kl", "KL of the drop rates"]]) {
+  for (const [key, title] of [["loss", "Contrastive loss"], ["kl", "KL divergence of the drop rates"]]) {
     const parent = make("div");
     byId("training").append(parent);
     drawnToFit(parent, (width) => {
@@ -59,26 +59,26 @@ function drawRates() {
     drawnToFit(over, (width) => {
       const first = Math.min(rate.epoch[0], rate.epoch.at(-1) - 1);
       const c = chart(over, { width, height: 220, x: [first, rate.epoch.at(-1)], y: [0, 1], xLabel: "epoch", yLabel: "Drop rate", title: `Drop rate of ${rate.name} by epoch; ${means}` });
-      for (const [view, colour] of learned) {
+      for (const [view, color] of learned) {
         const q = rate.views[view].quantiles;
-        c.band(rate.epoch, q[0], q[4], `f${colour}`, 0.1);
-        c.band(rate.epoch, q[1], q[3], `f${colour}`, 0.16);
+        c.band(rate.epoch, q[0], q[4], `f${color}`, 0.1);
+        c.band(rate.epoch, q[1], q[3], `f${color}`, 0.16);
       }
-      for (const [view, colour, dash] of views) {
+      for (const [view, color, dash] of views) {
         const part = rate.views[view];
-        c.line(rate.epoch, part.quantiles ? part.quantiles[2] : part.mean, `s${colour}`, dash);
+        c.line(rate.epoch, part.quantiles ? part.quantiles[2] : part.mean, `s${color}`, dash);
       }
-      over.append(keys(views.map(([view, colour, dash]) => [`s${colour}`, dash, `view ${view}, mean ${number(rate.views[view].mean.at(-1), 2)}`])));
+      over.append(keys(views.map(([view, color, dash]) => [`s${color}`, dash, `view ${view}, mean ${number(rate.views[view].mean.at(-1), 2)}`])));
     });
     if (!learned.length) continue;
     drawnToFit(density, (width) => {
       const top = Math.min(12, 1.08 * Math.max(1, ...learned.flatMap(([view]) => [...rate.views[view].last, ...rate.views[view].first])));
       const c = chart(density, { width, height: 220, x: [0, 1], y: [0, top], yTicks: 4, xLabel: "drop rate", yLabel: "Density", title: `Posterior density of the drop rate of ${rate.name}` });
       const capped = (values) => values.map((v) => Math.min(v, top));
-      for (const [view, colour, dash] of learned) {
-        c.line(payload.grid, capped(rate.views[view].first), `s${colour}`, "1 4");
-        c.band(payload.grid, payload.grid.map(() => 0), capped(rate.views[view].last), `f${colour}`, 0.1);
-        c.line(payload.grid, capped(rate.views[view].last), `s${colour}`, dash);
+      for (const [view, color, dash] of learned) {
+        c.line(payload.grid, capped(rate.views[view].first), `s${color}`, "1 4");
+        c.band(payload.grid, payload.grid.map(() => 0), capped(rate.views[view].last), `f${color}`, 0.1);
+        c.line(payload.grid, capped(rate.views[view].last), `s${color}`, dash);
       }
     });
   }

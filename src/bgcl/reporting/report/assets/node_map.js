@@ -1,18 +1,18 @@
-// The map: drawing, pan and zoom, hover, choice, and the cloud of a chosen node's draws.
+// The map: drawing, pan and zoom, hover, selection, and the draws of the selected node.
 const nodeMap = (() => {
-  // The nodes are painted by the processor, pixel by pixel: their canvas is best kept in its memory.
+  // Nodes are painted pixel by pixel on the CPU, so their canvas is kept in main memory.
   const base = byId("base").getContext("2d", { willReadFrequently: true }), over = byId("map").getContext("2d");
   const stage = byId("stage"), tip = byId("tip"), canvas = byId("map");
   const view = { x: 0.5, y: 0.5, zoom: 1 };
   const GRID = Math.max(4, Math.min(128, Math.round(Math.sqrt(N / 4))));
   const cells = index();
   const xs = new Float32Array(N), ys = new Float32Array(N);
-  let width = 1, height = 1, dense = 1, look = null, colourBy = null, faint = null;
+  let width = 1, height = 1, dense = 1, look = null, colorBy = null, faint = null;
   let hovered = -1, chosen = -1, waiting = false, listener = () => {};
 
-  // Nodes by the cell of a grid that they are in, so that the nearest one is found without looking at all.
+  // Nodes by grid cell, to find the nearest node without a loop over all nodes.
   function index() {
-    const cell = (i) => gridCell(place[2 * i]) + GRID * gridCell(place[2 * i + 1]);
+    const cell = (i) => gridCell(position[2 * i]) + GRID * gridCell(position[2 * i + 1]);
     const start = new Uint32Array(GRID * GRID + 1), items = new Uint32Array(N);
     for (let i = 0; i < N; i++) start[cell(i) + 1]++;
     for (let c = 0; c < GRID * GRID; c++) start[c + 1] += start[c];
@@ -28,14 +28,14 @@ const nodeMap = (() => {
   const backX = (px) => Math.round(((px - width / 2) / scale() + view.x) * FULL);
   const backY = (py) => Math.round(((height / 2 - py) / scale() + view.y) * FULL);
 
-  // The node nearest to a point of the screen, no further than `most` pixels; -1 if there is none.
+  // The node nearest to a point on the screen, at most `most` pixels away; -1 if there is none.
   function nearest(px, py, most) {
     const x = backX(px), y = backY(py), reach = (most / scale()) * FULL;
     const low = (v) => gridCell(Math.max(0, v - reach)), high = (v) => gridCell(Math.min(FULL, Math.max(0, v + reach)));
     let best = -1, least = reach * reach;
     for (let cy = low(y); cy <= high(y); cy++) {
       for (let k = cells.start[low(x) + GRID * cy]; k < cells.start[high(x) + GRID * cy + 1]; k++) {
-        const i = cells.items[k], dx = place[2 * i] - x, dy = place[2 * i + 1] - y, far = dx * dx + dy * dy;
+        const i = cells.items[k], dx = position[2 * i] - x, dy = position[2 * i + 1] - y, far = dx * dx + dy * dy;
         if (far <= least) { least = far; best = i; }
       }
     }
@@ -51,8 +51,8 @@ const nodeMap = (() => {
     waiting = false;
     const ratio = dense, s = scale() * ratio;
     for (let i = 0; i < N; i++) {
-      xs[i] = (width / 2) * ratio + (place[2 * i] / FULL - view.x) * s;
-      ys[i] = (height / 2) * ratio - (place[2 * i + 1] / FULL - view.y) * s;
+      xs[i] = (width / 2) * ratio + (position[2 * i] / FULL - view.x) * s;
+      ys[i] = (height / 2) * ratio - (position[2 * i + 1] / FULL - view.y) * s;
     }
     paint(base, xs, ys, look, radius() * ratio, N > 20000 && view.zoom < 3 ? 0 : 0.8 * ratio, GROUND[theme()], faint);
     drawOver();
@@ -66,18 +66,18 @@ const nodeMap = (() => {
   }
 
   function ring(i, weight) {
-    const x = toX(place[2 * i]), y = toY(place[2 * i + 1]);
+    const x = toX(position[2 * i]), y = toY(position[2 * i + 1]);
     over.beginPath();
     over.arc(x, y, radius() + 4, 0, 7);
     over.strokeStyle = GROUND[theme()]; over.lineWidth = weight + 3; over.stroke();
     over.strokeStyle = theme() === "dark" ? "#ffffff" : "#000000"; over.lineWidth = weight; over.stroke();
   }
 
-  // Draws of view o are discs, of view t triangles; a line leads from each to the node.
+  // Draws of view o are discs, draws of view t are triangles. A line connects each draw with its node.
   function drawCloud(i) {
-    const ground = GROUND[theme()], x = toX(place[2 * i]), y = toY(place[2 * i + 1]);
+    const ground = GROUND[theme()], x = toX(position[2 * i]), y = toY(position[2 * i + 1]);
     over.globalAlpha = 0.62; over.fillStyle = ground; over.fillRect(0, 0, width, height); over.globalAlpha = 1;
-    const colours = [PALETTE[theme()][0], PALETTE[theme()][3]], points = [];
+    const colors = [PALETTE[theme()][0], PALETTE[theme()][3]], points = [];
     for (let d = 0; d < payload.draws; d++) {
       const k = 2 * (i * payload.draws + d);
       points.push([toX(cloud[k]), toY(cloud[k + 1]), d % 2]);
@@ -90,7 +90,7 @@ const nodeMap = (() => {
       if (kind === 0) over.arc(px, py, 5, 0, 7);
       else { over.moveTo(px, py - 6); over.lineTo(px + 5.5, py + 4.5); over.lineTo(px - 5.5, py + 4.5); over.closePath(); }
       over.lineWidth = 2.5; over.strokeStyle = ground; over.stroke();
-      over.fillStyle = colours[kind]; over.fill();
+      over.fillStyle = colors[kind]; over.fill();
     }
     ring(i, 2.5);
   }
@@ -110,8 +110,8 @@ const nodeMap = (() => {
     if (look) draw();
   }
 
-  function colour(by = colourBy) {
-    colourBy = by;
+  function color(by = colorBy) {
+    colorBy = by;
     look = looks(by);
     drawLegend(by);
     redraw();
@@ -129,9 +129,9 @@ const nodeMap = (() => {
   function choose(i, { show = true, from = null } = {}) {
     chosen = i;
     if (i >= 0 && show) {
-      const x = toX(place[2 * i]), y = toY(place[2 * i + 1]);
+      const x = toX(position[2 * i]), y = toY(position[2 * i + 1]);
       if (x < 30 || y < 30 || x > width - 30 || y > height - 30) {
-        view.x = place[2 * i] / FULL; view.y = place[2 * i + 1] / FULL;
+        view.x = position[2 * i] / FULL; view.y = position[2 * i + 1] / FULL;
         redraw();
       }
     }
@@ -154,22 +154,22 @@ const nodeMap = (() => {
 
   function tipLines(i) {
     const lines = [make("b", {}, idOf(i))];
-    if (labelled) lines.push(`label ${nameOf(label[i])}`, make("br"));
+    if (labeled) lines.push(`label ${nameOf(label[i])}`, make("br"));
     if (predicts) lines.push(`predicted ${nameOf(predicted(i))}, ${percent(sureness(i))}`, make("br"));
-    const m = measures.get(colourBy) || measures.get(payload.first_measure);
+    const m = measures.get(colorBy) || measures.get(payload.first_measure);
     lines.push(`${m.title.toLowerCase()} ${number(m.values[i])}`);
     return lines;
   }
 
-  // From the chosen node to the nearest one in a direction; at first, the node nearest to the middle.
+  // Go from the selected node to the nearest one in a direction. If none is selected, select the one nearest to the center.
   function step(dx, dy) {
     if (chosen < 0) return choose(nearest(width / 2, height / 2, 1e5));
-    const x = place[2 * chosen], y = place[2 * chosen + 1];
+    const x = position[2 * chosen], y = position[2 * chosen + 1];
     let best = -1, least = Infinity;
     for (let i = 0; i < N; i++) {
-      const along = (place[2 * i] - x) * dx - (place[2 * i + 1] - y) * dy;
+      const along = (position[2 * i] - x) * dx - (position[2 * i + 1] - y) * dy;
       if (along <= 0) continue;
-      const across = Math.abs((place[2 * i] - x) * dy + (place[2 * i + 1] - y) * dx), far = along + 2 * across;
+      const across = Math.abs((position[2 * i] - x) * dy + (position[2 * i + 1] - y) * dx), far = along + 2 * across;
       if (far < least) { least = far; best = i; }
     }
     if (best >= 0) choose(best);
@@ -210,7 +210,7 @@ const nodeMap = (() => {
   });
   canvas.addEventListener("pointercancel", (event) => fingers.delete(event.pointerId));
   canvas.addEventListener("pointerleave", () => hover(-1));
-  // The wheel scrolls the page until the map has been clicked on, so that nobody is caught in it.
+  // The wheel zooms only after a click on the map. Otherwise it scrolls the page.
   canvas.addEventListener("wheel", (event) => {
     if (document.activeElement !== canvas && !event.ctrlKey) return;
     event.preventDefault();
@@ -233,7 +233,7 @@ const nodeMap = (() => {
   new ResizeObserver(resize).observe(stage);
 
   return {
-    colour, choose, resize, redraw, draw,
+    color, choose, resize, redraw, draw,
     fade(which) {
       const same = which === null && faint === null;
       faint = which;
@@ -241,22 +241,21 @@ const nodeMap = (() => {
     },
     onChoice(action) { listener = action; },
     get chosen() { return chosen; },
-    placeOf: (i) => [toX(place[2 * i]), toY(place[2 * i + 1])],
   };
 })();
 
 function drawLegend(by) {
   const legend = byId("legend"), rows = [];
-  const key = (colour, shape, text) => rows.push(make("span", {}, shapeKey(colour, shape), text));
+  const key = (color, shape, text) => rows.push(make("span", {}, shapeKey(color, shape), text));
   if (by === "label" || by === "prediction") {
-    classes.slice(0, 32).forEach((name, c) => key(classColour(c), classShape(c), name));
+    classes.slice(0, 32).forEach((name, c) => key(classColor(c), classShape(c), name));
     if (classes.length > 32) rows.push(make("span", {}, `and ${classes.length - 32} more`));
-    if (by === "label" && label.some((c) => c < 0)) key(classColour(-1), 0, "no label");
+    if (by === "label" && label.some((c) => c < 0)) key(classColor(-1), 0, "no label");
   } else if (by === "right") {
-    const { colours } = looks(by);
-    key(colours[1], 0, "predicted right");
-    key(colours[2], 6, "predicted wrong");
-    if (label.some((c) => c < 0)) key(colours[0], 0, "no label to compare with");
+    const { colors } = looks(by);
+    key(colors[1], 0, "predicted correctly");
+    key(colors[2], 6, "predicted wrongly");
+    if (label.some((c) => c < 0)) key(colors[0], 0, "no label");
   } else {
     const { values, title, meaning } = measures.get(by), [low, high] = ends(values, ascending(values));
     const bar = svg("svg", { width: 160, height: 12, "aria-hidden": "true" });
@@ -267,12 +266,12 @@ function drawLegend(by) {
   legend.replaceChildren(...rows);
 }
 
-function shapeKey(colour, shape) {
+function shapeKey(color, shape) {
   const paths = [
     "M7 1.5a5.5 5.5 0 1 0 .01 0z", "M2 2h10v10h-10z", "M7 1l6 11h-12z", "M7 .5l6.5 6.5-6.5 6.5-6.5-6.5z", "M7 13l6-11h-12z",
     "M5 1h4v4h4v4h-4v4h-4v-4h-4v-4h4z", "M3.5 1L7 4.5 10.5 1 13 3.5 9.5 7 13 10.5 10.5 13 7 9.5 3.5 13 1 10.5 4.5 7 1 3.5z",
   ];
   const picture = svg("svg", { width: 14, height: 14, "aria-hidden": "true" });
-  picture.append(svg("path", { d: paths[shape], fill: colour }));
+  picture.append(svg("path", { d: paths[shape], fill: color }));
   return picture;
 }

@@ -1,4 +1,4 @@
-// Everything together: head, menus, search, the chosen node, colours of the page, print.
+// The page as a whole: header, menus, search, the selected node, colors, print.
 const facts = byId("facts");
 for (const [name, value] of Object.entries(payload.facts)) {
   facts.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));
@@ -10,13 +10,13 @@ if (judged) {
   byId("summary-section").hidden = false;
   const best = certainty(payload.first_measure), t = best.coverage.findIndex((share) => share >= 0.8);
   byId("lead").textContent =
-    `The model is right for ${percent(s.accuracy)} of the labelled nodes, and for ${percent(best.accuracy[t])} of the ` +
-    `${Math.round(100 * best.coverage[t])} % it is most certain of.`;
+    `The model predicts ${percent(s.accuracy)} of the labeled nodes correctly, and ${percent(best.accuracy[t])} of the ` +
+    `${Math.round(100 * best.coverage[t])} % that it is most certain about.`;
   const tiles = [
-    ["Accuracy", percent(s.accuracy), "of the labelled nodes are predicted right; more is better"],
-    ["Calibration error", number(s.ece), "between confidence and accuracy (ECE); less is better"],
-    ["Finding errors", number(s[recommended]), "AUROC of its uncertainty: 1 finds every error first, 0.5 is chance"],
-    ["PAvPU, area", number(s[`pavpu:${payload.first_measure}`]), "of justified certainty over all thresholds; more is better"],
+    ["Accuracy", percent(s.accuracy), "of the labeled nodes are predicted correctly; higher is better"],
+    ["Calibration error", number(s.ece), "difference between confidence and accuracy (ECE); lower is better"],
+    ["Error detection", number(s[recommended]), "AUROC of the uncertainty; 1: every error is more uncertain than every correct prediction, 0.5: chance"],
+    ["Area under PAvPU", number(s[`pavpu:${payload.first_measure}`]), "correct and certain, or wrong and uncertain, over all thresholds; higher is better"],
   ];
   byId("summary").append(...tiles.map(([name, value, sub]) => make("div", { class: "tile" },
     make("p", { class: "name" }, name), make("span", { class: "value" }, value), make("p", { class: "sub" }, sub))));
@@ -27,37 +27,37 @@ for (const menu of ["measure", "review-measure"]) {
   byId(menu).value = payload.first_measure;
 }
 const kinds = [
-  ...(labelled ? [["label", "label"]] : []),
+  ...(labeled ? [["label", "label"]] : []),
   ...(predicts ? [["prediction", "prediction"]] : []),
-  ...(judged ? [["right", "right or wrong"]] : []),
+  ...(judged ? [["right", "correct or wrong"]] : []),
 ];
 if (kinds.length) {
-  byId("colour").append(make("optgroup", { label: "Class" }, ...kinds.map(([value, words]) => make("option", { value }, words))));
+  byId("color").append(make("optgroup", { label: "Class" }, ...kinds.map(([value, words]) => make("option", { value }, words))));
 }
-byId("colour").append(make("optgroup", { label: "Uncertainty" },
+byId("color").append(make("optgroup", { label: "Uncertainty" },
   ...payload.measures.map((m) => make("option", { value: m.name }, m.title.toLowerCase()))));
-byId("colour").value = kinds.length ? kinds[0][0] : payload.first_measure;
-byId("colour").addEventListener("change", (event) => nodeMap.colour(event.target.value));
+byId("color").value = kinds.length ? kinds[0][0] : payload.first_measure;
+byId("color").addEventListener("change", (event) => nodeMap.color(event.target.value));
 byId("map").setAttribute("aria-label", `Map of ${whole(N)} nodes`);
 byId("map-how").textContent =
   (payload.map.method === "t-SNE"
-    ? "Nodes with similar mean embeddings are near each other (t-SNE). Near means alike; far means little, and so does the size of a group. "
-    : "The two directions in which the mean embeddings differ most (PCA). For groups that stand apart more clearly install bgcl[report], which brings t-SNE. ") +
-  `Choose a node and see ${payload.draws} draws of its embedding, each put among the nodes whose mean embeddings are most like it: ` +
-  "a tight cloud is a node the model is sure about, a cloud over several groups one that could belong to any of them. " +
-  "Discs are draws of view o, triangles of view t. With the keyboard: arrows go from node to node, + and − zoom, 0 shows all, Escape lets go. " +
-  "The wheel zooms once the map has been clicked on.";
+    ? "Nodes with similar mean embeddings are close to each other (t-SNE). Large distances and the sizes of groups have little meaning. "
+    : "The axes are the two directions in which the mean embeddings differ most (PCA). To separate groups more clearly with t-SNE, install bgcl[report]. ") +
+  `Select a node to see ${payload.draws} draws of its embedding. Each draw is placed between the nodes with the most similar mean embeddings. ` +
+  "If the draws are close together, the model is sure about the node. If they spread over several groups, the node could belong to any of them. " +
+  "Discs are draws of view o, triangles are draws of view t. Keyboard: the arrow keys move from node to node, + and − zoom, 0 shows all nodes, Escape clears the selection. " +
+  "The mouse wheel zooms after a click on the map.";
 
-// The chosen node.
+// The selected node.
 function showDetails(i) {
-  byId("details-title").textContent = i < 0 ? "No node chosen" : `Node ${idOf(i)}`;
+  byId("details-title").textContent = i < 0 ? "No node selected" : `Node ${idOf(i)}`;
   const box = byId("details");
   if (i < 0) {
-    box.replaceChildren(make("p", { class: "how" }, "Choose a node on the map, in the search or in the table below, and see its draws as a cloud."));
+    box.replaceChildren(make("p", { class: "how" }, "Select a node on the map, in the search or in the table below to see its draws."));
     return;
   }
   const rows = [], row = (name, value, style) => rows.push(make("dt", {}, name), make("dd", style ? { class: style } : {}, value));
-  if (labelled) row("Label", nameOf(label[i]));
+  if (labeled) row("Label", nameOf(label[i]));
   if (predicts) row("Predicted", nameOf(predicted(i)), label[i] >= 0 && !correct(i) ? "differs" : "");
   const parts = [make("dl", {}, ...rows)];
   if (predicts) parts.push(probabilityBars(i));
@@ -66,7 +66,7 @@ function showDetails(i) {
     for (let j = 0; j < N; j++) less += m.values[j] < m.values[i] ? 1 : 0;
     return [make("dt", { title: m.meaning }, m.title), make("dd", {}, `${number(m.values[i])} · ${Math.round((100 * less) / N)} %`)];
   });
-  parts.push(make("dl", {}, ...shares), make("p", { class: "how" }, "Each measure, and the share of nodes that are less uncertain by it."));
+  parts.push(make("dl", {}, ...shares), make("p", { class: "how" }, "Each measure of uncertainty, and the share of nodes that are less uncertain."));
   box.replaceChildren(...parts);
 }
 
@@ -88,12 +88,12 @@ function probabilityBars(i) {
 nodeMap.onChoice((i, from) => {
   showDetails(i);
   reviewTable.mark(i);
-  byId("announce").textContent = i < 0 ? "No node chosen" :
-    `Node ${idOf(i)}${labelled ? `, label ${nameOf(label[i])}` : ""}${predicts ? `, predicted ${nameOf(predicted(i))} with ${percent(sureness(i))}` : ""}`;
+  byId("announce").textContent = i < 0 ? "No node selected" :
+    `Node ${idOf(i)}${labeled ? `, label ${nameOf(label[i])}` : ""}${predicts ? `, predicted ${nameOf(predicted(i))} with ${percent(sureness(i))}` : ""}`;
   if (from === "table") byId("stage").scrollIntoView({ block: "nearest" });
 });
 
-// Search by id: those that are the same, begin alike, or hold the text, in this order.
+// Search by id: first equal ids, then ids that begin with the text, then ids that contain it.
 const search = byId("search"), list = byId("found");
 let hits = [], active = 0;
 function find() {
@@ -142,7 +142,7 @@ search.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// Colours of the page: as the system has them, light or dark.
+// Colors of the page: as the system, light or dark.
 const themes = [["", "system"], ["light", "light"], ["dark", "dark"]];
 let chosenTheme = 0;
 byId("theme").addEventListener("click", () => {
@@ -150,13 +150,13 @@ byId("theme").addEventListener("click", () => {
   const [value, words] = themes[chosenTheme];
   if (value) document.documentElement.dataset.theme = value;
   else delete document.documentElement.dataset.theme;
-  byId("theme").textContent = `Colours: ${words}`;
-  byId("theme").setAttribute("aria-label", `Colours: ${words}. Change.`);
-  nodeMap.colour();
+  byId("theme").textContent = `Colors: ${words}`;
+  byId("theme").setAttribute("aria-label", `Colors: ${words}. Change.`);
+  nodeMap.color();
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => nodeMap.colour());
-// Paper is light, whatever the screen is.
-const paper = (on) => () => { printing = on; nodeMap.colour(); nodeMap.draw(); };
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => nodeMap.color());
+// Printed pages are light, whatever the screen is.
+const paper = (on) => () => { printing = on; nodeMap.color(); nodeMap.draw(); };
 window.addEventListener("beforeprint", paper(true));
 window.addEventListener("afterprint", paper(false));
 
@@ -171,6 +171,6 @@ new ResizeObserver(() => {
   redrawn.forEach((again) => again());
 }).observe(document.documentElement);
 nodeMap.resize();
-nodeMap.colour(byId("colour").value);
+nodeMap.color(byId("color").value);
 nodeMap.draw();
 document.documentElement.dataset.ready = "yes";

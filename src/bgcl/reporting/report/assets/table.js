@@ -1,16 +1,16 @@
-// The nodes to review first: filter, sort, choose, download.
+// The table of nodes to review: filter, sort, select, download.
 const reviewTable = (() => {
   const PART = 20, head = byId("table").tHead.rows[0], body = byId("table").tBodies[0];
   const filters = [["all", "all nodes", () => true]];
   if (judged) filters.push(["differ", "prediction differs from the label", (i) => label[i] >= 0 && !correct(i)]);
-  if (labelled && label.some((c) => c < 0)) filters.push(["unlabelled", "nodes without a label", (i) => label[i] < 0]);
+  if (labeled && label.some((c) => c < 0)) filters.push(["unlabeled", "nodes without a label", (i) => label[i] < 0]);
   for (const [key, words] of filters) byId("filter").append(make("option", { value: key }, words));
   const collator = new Intl.Collator("en", { numeric: true });
   let measure = payload.first_measure, sort = { key: "measure", down: true }, shown = PART, order = [];
 
   const columns = () => [
     { key: "node", title: "Node", of: idOf, text: true, numeric: !payload.ids },
-    ...(labelled ? [{ key: "label", title: "Label", of: (i) => (label[i] < 0 ? "" : classes[label[i]]), text: true }] : []),
+    ...(labeled ? [{ key: "label", title: "Label", of: (i) => (label[i] < 0 ? "" : classes[label[i]]), text: true }] : []),
     ...(predicts ? [
       { key: "predicted", title: "Predicted", of: (i) => classes[predicted(i)], text: true },
       { key: "probability", title: "Probability", of: sureness },
@@ -90,12 +90,12 @@ const reviewTable = (() => {
     setTimeout(() => URL.revokeObjectURL(address), 10000);
   });
   byId("review-how").textContent =
-    "The most uncertain nodes come first; a column's heading sorts by it. " +
+    "The most uncertain nodes come first. Select the heading of a column to sort by it. " +
     (judged
-      ? "Where the prediction differs from the label (≠), one of the two is wrong: sorted by probability, the most confident of " +
-        "them are where a label is most likely to be mistaken. "
+      ? "If the prediction differs from the label (≠), one of them is wrong. Sort these nodes by probability to find the labels " +
+        "that are most likely to be wrong. "
       : "") +
-    "The download has all nodes that are chosen above, in this order, also those not shown.";
+    "The download contains all nodes that match the filter, in the order shown.";
   arrange();
   return {
     mark(i) {

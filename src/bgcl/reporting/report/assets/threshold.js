@@ -1,5 +1,5 @@
-// A node is certain where its uncertainty is at most the threshold. The numbers are those of bgcl.quality.pavpu with a
-// threshold for each step of the slider, nothing by nothing being 1.
+// A node is certain if its uncertainty is at most the threshold. The numbers are those of bgcl.measures.pavpu with one
+// threshold for each step of the slider. 0/0 counts as 1.
 const STEPS_OF_SLIDER = 1000;
 const judgedNodes = Uint32Array.from({ length: N }, (_, i) => i).filter((i) => !judged || label[i] >= 0);
 
@@ -12,7 +12,7 @@ function certainty(name) {
 function allThresholds(values) {
   const order = ascending(values, judgedNodes), count = order.length, T = STEPS_OF_SLIDER;
   const sorted = Float64Array.from(order, (i) => values[i]);
-  const accurateAmong = new Uint32Array(count + 1); // of the k most certain, how many are accurate
+  const accurateAmong = new Uint32Array(count + 1); // how many of the k most certain nodes are accurate
   for (let k = 0; k < count; k++) accurateAmong[k + 1] = accurateAmong[k] + (judged && correct(order[k]) ? 1 : 0);
   const low = sorted[0], high = sorted[count - 1], size = (high - low) / T, wrong = count - accurateAmong[count];
   const found = { threshold: [], certain: [], accuracy: [], coverage: [], pavpu: [], caught: [], count, wrong };
@@ -32,13 +32,13 @@ function allThresholds(values) {
 
 const certaintyPanel = (() => {
   const slider = byId("threshold"), tiles = byId("numbers"), shown = {};
-  let name = payload.first_measure, marker = null, drawn = null, speaking = 0;
+  let name = payload.first_measure, marker = null, drawn = null, announcing = 0;
   const TILES = [
-    ...(judged ? [["accuracy", "Accuracy of the certain", "of the certain nodes are predicted right"]] : []),
+    ...(judged ? [["accuracy", "Accuracy of certain nodes", "of the certain nodes are predicted correctly"]] : []),
     ["coverage", "Coverage", "of the nodes are certain"],
     ...(judged ? [
-      ["pavpu", "PAvPU", "are right and certain, or wrong and uncertain"],
-      ["caught", "Errors caught", "of the wrong predictions are uncertain"],
+      ["pavpu", "PAvPU", "of the nodes are correct and certain, or wrong and uncertain"],
+      ["caught", "Errors found", "of the wrong predictions are uncertain"],
     ] : []),
   ];
   for (const [key, title] of TILES) {
@@ -57,9 +57,9 @@ const certaintyPanel = (() => {
       shown[key + "-sub"].textContent = words;
     }
     const certain = c.certain[t], right = Math.round(c.accuracy[t] * certain);
-    shown["coverage-sub"].textContent = `${whole(certain)} of ${whole(c.count)} ${judged ? "labelled " : ""}nodes are certain`;
+    shown["coverage-sub"].textContent = `${whole(certain)} of ${whole(c.count)} ${judged ? "labeled " : ""}nodes are certain`;
     if (judged) {
-      shown["accuracy-sub"].textContent = `${certain ? whole(right) : 0} of ${whole(certain)} certain nodes are predicted right`;
+      shown["accuracy-sub"].textContent = `${certain ? whole(right) : 0} of ${whole(certain)} certain nodes are predicted correctly`;
       shown["caught-sub"].textContent = `${whole(Math.round(c.caught[t] * c.wrong))} of ${whole(c.wrong)} wrong predictions are uncertain`;
     }
     if (marker) {
@@ -67,9 +67,9 @@ const certaintyPanel = (() => {
       marker.setAttribute("x1", x);
       marker.setAttribute("x2", x);
     }
-    // Spoken once the slider rests, not at every step.
-    clearTimeout(speaking);
-    speaking = setTimeout(() => {
+    // Screen readers announce the numbers when the slider rests, not at every step.
+    clearTimeout(announcing);
+    announcing = setTimeout(() => {
       byId("announce").textContent = TILES.map(([key, title]) => `${title} ${percent(c[key][t])}`).join(", ");
     }, 400);
     fade();
@@ -88,7 +88,7 @@ const certaintyPanel = (() => {
     drawn = chart(parent, {
       width, height: 280, x: [xs[0], xs[STEPS_OF_SLIDER]], y: [0, 1], format: (v) => `${Math.round(100 * v)} %`,
       xLabel: `threshold of ${measures.get(name).title.toLowerCase()}`,
-      title: "Accuracy of the certain nodes, coverage and PAvPU by threshold",
+      title: judged ? "Accuracy of certain nodes, coverage and PAvPU by threshold" : "Coverage by threshold",
     });
     if (judged) drawn.line(xs, c.accuracy, "s0");
     drawn.line(xs, c.coverage, "s1", DASH[1]);
@@ -96,13 +96,13 @@ const certaintyPanel = (() => {
     marker = svg("line", { class: "mark", y1: drawn.py(0), y2: drawn.py(1) });
     drawn.root.append(marker);
     parent.append(keys([
-      ...(judged ? [["s0", "", "accuracy of the certain"]] : []), ["s1", DASH[1], "coverage"],
+      ...(judged ? [["s0", "", "accuracy of certain nodes"]] : []), ["s1", DASH[1], "coverage"],
       ...(judged ? [["s2", DASH[2], "PAvPU"]] : []),
     ]));
     update();
   }
 
-  // It begins at the median, where half of the nodes are certain, or with the best PAvPU where that is known.
+  // The slider starts at the highest PAvPU. Without labels it starts at the median, where half of the nodes are certain.
   function begin() {
     const c = certainty(name);
     let t = c.coverage.findIndex((share) => share >= 0.5);
@@ -123,9 +123,9 @@ const certaintyPanel = (() => {
   begin();
   drawnToFit(byId("threshold-chart"), drawChart);
   byId("threshold-how").textContent = judged
-    ? "Move the slider to the left and fewer nodes count as certain, of which more should be right. PAvPU is the share of " +
-      "nodes where certainty is justified: right and certain, or wrong and uncertain. It begins where PAvPU is greatest. " +
-      "The range goes from the least to the greatest uncertainty of a labelled node."
-    : "Move the slider to the left and fewer nodes count as certain. With labels of more nodes this page would also show " +
-      "how many of the certain ones are right.";
+    ? "Move the slider to the left: fewer nodes are certain, and more of them should be correct. PAvPU is the share of " +
+      "nodes that are correct and certain, or wrong and uncertain. The slider starts where PAvPU is highest. " +
+      "It goes from the lowest to the highest uncertainty of a labeled node."
+    : "Move the slider to the left: fewer nodes are certain. If more nodes had labels, this page would also show how many " +
+      "of the certain nodes are predicted correctly.";
 })();

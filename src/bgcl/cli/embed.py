@@ -1,0 +1,75 @@
+"""`bgcl embed`: the embedding of every node."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bgcl.cli.opening import open_run_on
+from bgcl.cli.options import DrawSeed, Json, OtherGraph, OtherNodes, Quiet, RunFolder, Samples
+from bgcl.cli.printing import print_json
+from bgcl.errors import BGCLError
+
+
+def embed(
+    run: RunFolder,
+    out: Annotated[Path, typer.Option(help="File to write: .npz, .csv, .parquet or .json.")],
+    samples: Samples = 100,
+    draws: Annotated[
+        bool, typer.Option(help="Write every draw to the .npz file, not only mean and standard deviation.")
+    ] = True,
+    hard: Annotated[
+        bool,
+        typer.Option(
+            "--hard", help="Draw masks of 0 and 1, even if the model was trained with relaxed masks. Default: off."
+        ),
+    ] = False,
+    seed: DrawSeed = None,
+    graph: OtherGraph = None,
+    nodes: OtherNodes = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Write the mean, standard deviation and ASTD of each node's embedding.
+
+    A .npz file also contains the draws and the embedding without masks.
+    """
+    from bgcl.data.output import check_ending
+
+    if out.suffix != ".npz":
+        check_ending(out)
+    import numpy as np
+
+    from bgcl.data.output import storable, write_table
+    from bgcl.files import atomic_write
+    from bgcl.model.posterior import RunningMoments
+
+    model, data = open_run_on(run, graph, nodes, quiet)
+    if samples < 2:
+        raise BGCLError(f"A standard deviation needs 2 samples or more. Got {samples} instead.")
+    running = RunningMoments()
+    every_draw = draws and out.suffix == ".npz"
+    drawn = []
+    for draw in model.draws(data, samples, hard=hard, seed=seed):
+        running.add(draw)
+        if every_draw:
+            drawn.append(draw.cpu().numpy())
+    found = running.moments()
+    parts = {"mean": found.mean, "std": found.std, "astd": found.astd}
+    arrays: dict[str, Any] = {"ids": storable(data.ids)} if "ids" in data else {}
+    arrays |= {name: tensor.cpu().numpy() for name, tensor in parts.items()}
+    if out.suffix == ".npz":
+        arrays |= {"fixed": model.embed(data).numpy()} | ({"draws": np.stack(drawn)} if every_draw else {})
+        with atomic_write(out) as part:
+            np.savez(part, **arrays)
+    else:
+        columns = {"id": data.ids} if "ids" in data else {}
+        columns |= {"node": np.arange(len(arrays["astd"])), "astd": arrays["astd"]}
+        for name in ("mean", "std"):
+            columns |= {f"{name}_{i}": column for i, column in enumerate(arrays[name].T)}
+        write_table(out, columns)
+    shapes = {name: list(array.shape) for name, array in arrays.items()}
+    if json:
+        print_json({"file": str(out), "arrays": shapes})
+    else:
+        print(f"{out}: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items()))

@@ -1,0 +1,111 @@
+"""`bgcl evaluate`: accuracy, calibration, and how well the uncertainty detects errors."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bgcl.cli.opening import open_run
+from bgcl.cli.options import TABLE_FILE, DrawSeed, Json, Quiet, TrainingGraph
+from bgcl.cli.printing import print_json, print_table
+from bgcl.errors import BGCLError
+
+
+def evaluate(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="Folders of runs. Several runs must differ only in their seed.")
+    ],
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            help="Protocol of the splits: grace, bgrl, public, wikics or development. Default: the usual one for the "
+            "data set."
+        ),
+    ] = None,
+    splits: Annotated[int | None, typer.Option(help="Number of splits. Default: as in the protocol.")] = None,
+    samples: Annotated[int | None, typer.Option(help="Number of draws from the posterior. Default: 100.")] = None,
+    appendix: Annotated[
+        bool,
+        typer.Option(
+            "--appendix",
+            help="Follow the paper's appendix: of 500 draws, 10 train the paper's classifier, 49 sets of 10 predict. "
+            "Default: off.",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help=f"{TABLE_FILE} It has one row for each score. Default: none.")
+    ] = None,
+    plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for plots. Default: no plots.")] = None,
+    seed: DrawSeed = None,
+    graph: TrainingGraph = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Measure accuracy, calibration, PAvPU and the detection of errors over the splits of a protocol."""
+    from bgcl.data.output import check_ending, write_table
+    from bgcl.downstream.classifier import MixtureClassifier
+    from bgcl.downstream.evaluation import APPENDIX, summary, versions
+    from bgcl.downstream.evaluation import evaluate as evaluate_model
+    from bgcl.downstream.splits import usual_protocol
+
+    if appendix and samples is not None:
+        raise BGCLError("--appendix always draws 500 samples: leave out --samples.")
+    if out is not None:
+        check_ending(out)
+    how: dict[str, Any] = APPENDIX if appendix else {"samples": 100 if samples is None else samples}
+    head = MixtureClassifier.paper if appendix else MixtureClassifier
+    opened = [open_run(run, graph, quiet) for run in runs]
+    first = opened[0][0]
+    for run, (model, data) in zip(runs, opened, strict=True):
+        first.check_trained_on(data)
+        if model.settings_.with_changes(seed=0) != first.settings_.with_changes(seed=0):
+            raise BGCLError(
+                f"{run} was trained with other settings than {runs[0]}: runs must differ only in their seed."
+            )
+    chosen, show = protocol or usual_protocol(opened[0][1]), not quiet and not json
+    results = [
+        evaluate_model(model, data, chosen, splits, head=head, seed=seed, progress=show, **how)
+        for model, data in opened
+    ]
+    scores = summary(results)
+    facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
+    facts |= {"splits": len(results[0]), **how, "settings": [model.settings_.to_json() for model, _ in opened]}
+    facts["versions"] = versions()
+    if plots is not None:
+        from bgcl.reporting.plots import save_evaluation
+
+        facts["plots"] = [str(path) for path in save_evaluation([r for run in results for r in run], plots)]
+    if out is not None:
+        rows = [{"score": name, **score} for name, score in scores.items()]
+        write_table(out, {name: [row[name] for row in rows] for name in rows[0]})
+    if json:
+        print_json({**facts, "scores": scores})
+        return
+    print(f"{len(runs)} run(s), {len(results[0])} splits of the protocol {chosen}")
+    print_table(_score_rows(scores, several=len(runs) > 1))
+    print()
+    print_table(_measure_rows(scores))
+    for path in facts.get("plots", []):
+        print(path)
+
+
+def _score_rows(scores: dict[str, dict[str, float]], several: bool) -> list[dict[str, Any]]:
+    """Accuracy and calibration, with their standard deviations."""
+    rows = []
+    for name, score in scores.items():
+        if ":" not in name:
+            row = {"score": name, "mean": score["mean"], "std over splits": score["over_splits"]}
+            rows.append(row | ({"std over seeds": score["over_seeds"]} if several else {}))
+    return rows
+
+
+def _measure_rows(scores: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
+    """How well each measure of uncertainty separates wrong from right predictions. A star marks the recommended one."""
+    from bgcl.measures.uncertainty import MEASURES, RECOMMENDED
+
+    heads = {"auroc": "AUROC of errors", "aupr": "AUPR of errors", "aurc": "risk-coverage", "pavpu": "PAvPU"}
+    return [
+        {"uncertainty": name.replace("_", " ") + (" *" if name == RECOMMENDED else "")}
+        | {text: scores[f"{score}:{name}"]["mean"] for score, text in heads.items()}
+        for name in MEASURES
+    ]

@@ -1,0 +1,97 @@
+"""Open the graphs and runs that a command names."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bgcl.cli.options import WORDS, names
+from bgcl.errors import BGCLError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from bgcl.data.reading import Reading
+    from bgcl.estimator import BGCL
+
+
+def load_graph(graph: str, nodes: str | None, quiet: bool, **options: Any) -> "tuple[Data, Reading | None]":
+    """Load a graph by name or file. For tables, print to stderr what was inferred, and return how they were read."""
+    from bgcl.data.store import is_tables, load
+
+    options |= {name: names(options[name]) for name in ("ignore", "categorical", "text") if name in options}
+    if is_tables(graph):
+        from bgcl.data.own import read_files
+        from bgcl.data.roles import make_options
+
+        reading = read_files(graph, nodes, make_options(**options))
+        print_reading(reading, quiet)
+        return reading.data, reading
+    defaults = {"words": WORDS, "skip_unknown": False}
+    given = {name: value for name, value in options.items() if value and value != defaults.get(name)}
+    data = load(graph, nodes, quiet=quiet, **given)
+    if "name" not in data:
+        data.name = str(Path(graph).resolve())
+    return data, None
+
+
+def print_reading(reading: "Reading", quiet: bool) -> None:
+    """Print to stderr which columns were inferred, and what looks wrong."""
+    if quiet:
+        return
+    if reading.guesses:
+        print(f"Inferred from the names: {'; '.join(reading.guesses)}.", file=sys.stderr)
+    for note in reading.notes:
+        print(f"Note: {note}", file=sys.stderr)
+
+
+def graph_of(model: "BGCL", run: Path, graph: str | None, nodes: str | None, quiet: bool) -> "Data":
+    """Load the training graph of a run, or another graph in the same way."""
+    from bgcl.data.store import is_tables
+
+    if model.recipe_ is not None and (graph is None or is_tables(graph)):
+        from bgcl.data.own import read_again
+
+        if graph is None and not Path(model.recipe_.edges_file).exists():
+            raise BGCLError(f"{run}: the graph is no longer at {model.recipe_.edges_file}. Name it with --graph.")
+        reading = read_again(model.recipe_, graph, nodes)
+        print_reading(dataclasses.replace(reading, guesses=[]), quiet)
+        return reading.data
+    if not (graph or model.graph_.name):
+        raise BGCLError(f"{run} does not say which graph it was trained on. Name it with --graph.")
+    return load_graph(graph or model.graph_.name, nodes, quiet)[0]
+
+
+def open_run(run: Path, graph: str | None, quiet: bool, nodes: str | None = None) -> "tuple[BGCL, Data]":
+    """Load the model of a run and its training graph, which the user has to name only if it has moved."""
+    from bgcl.estimator import BGCL
+
+    model = BGCL.load(run)
+    data = graph_of(model, run, graph, nodes, quiet)
+    try:
+        model.check_trained_on(data)
+    except BGCLError as error:
+        if graph is not None:
+            raise
+        raise BGCLError(
+            f"{str(error)[:-1]}: its files have changed. To use the new files, name them with --graph in 'bgcl embed' "
+            "or 'bgcl predict'."
+        ) from None
+    return model, data
+
+
+def open_run_on(run: Path, graph: str | None, nodes: str | None, quiet: bool) -> "tuple[BGCL, Data]":
+    """Load the model of a run, and its training graph or any other graph with the same attributes."""
+    if graph is None:
+        return open_run(run, graph, quiet, nodes)
+    from bgcl.estimator import BGCL
+
+    model = BGCL.load(run)
+    return model, graph_of(model, run, graph, nodes, quiet)
+
+
+def labeled_graph(model: "BGCL", data: "Data", run: Path, graph: str | None) -> "Data | None":
+    """Load the training graph if the user named another graph that has no labels. Otherwise return None."""
+    if graph is None or (data.y is not None and bool((data.y >= 0).any())):
+        return None
+    return graph_of(model, run, None, None, quiet=True)

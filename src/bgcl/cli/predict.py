@@ -1,0 +1,48 @@
+"""`bgcl predict`: the class of every node, its probability and its uncertainty."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bgcl.cli.opening import labeled_graph, open_run_on
+from bgcl.cli.options import TABLE_FILE, DrawSeed, Json, OtherGraph, OtherNodes, Quiet, RunFolder, Samples
+from bgcl.cli.printing import print_json
+
+
+def predict(
+    run: RunFolder,
+    out: Annotated[Path, typer.Option(help=TABLE_FILE)],
+    samples: Samples = 100,
+    seed: DrawSeed = None,
+    graph: OtherGraph = None,
+    nodes: OtherNodes = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Write the predicted class, its probability and the uncertainty of every node.
+
+    A labeled node is predicted by a classifier that has not seen its label.
+    The classifiers are trained on the labels of --graph, or of the training graph if --graph has none.
+    """
+    from bgcl.data.output import check_ending, write_table
+    from bgcl.downstream.prediction import predict as predict_nodes
+
+    check_ending(out)
+    model, data = open_run_on(run, graph, nodes, quiet)
+    labels_from = labeled_graph(model, data, run, graph)
+    found = predict_nodes(model, data, samples=samples, seed=seed, labels_from=labels_from)
+    columns = found.columns()
+    write_table(out, columns)
+    labeled = found.label >= 0
+    facts = {
+        "file": str(out), "nodes": len(found.label), "labeled": int(labeled.sum()),
+        "agree_with_label": int((found.predicted == found.label)[labeled].sum()), "columns": list(columns),
+    }  # fmt: skip
+    if json:
+        print_json(facts)
+    else:
+        print(
+            f"{out}: {facts['nodes']:,} nodes, of which {facts['labeled']:,} have a label; "
+            f"for {facts['agree_with_label']:,} of these the prediction agrees with the label"
+        )

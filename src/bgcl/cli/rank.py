@@ -1,0 +1,115 @@
+"""`bgcl rank`: the nodes to review or to label next."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bgcl.cli.opening import labeled_graph, open_run_on
+from bgcl.cli.options import TABLE_FILE, DrawSeed, Json, OtherGraph, OtherNodes, Quiet, RunFolder, Samples
+from bgcl.cli.printing import print_json, print_table
+from bgcl.errors import BGCLError, nearest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch_geometric.data import Data
+
+    from bgcl.estimator import BGCL
+
+LABEL_FREE = ("astd", "disagreement")  # measures that need no labels
+
+
+def rank(
+    run: RunFolder,
+    by: Annotated[
+        str,
+        typer.Option(
+            help="Measure of uncertainty: least-confidence, entropy, mutual-information, expected-entropy, margin, "
+            "variation-ratio; or astd or disagreement, which need no labels."
+        ),
+    ] = "least-confidence",
+    top: Annotated[int, typer.Option(help="Number of nodes to list.")] = 20,
+    unlabeled: Annotated[
+        bool, typer.Option("--unlabeled", help="List only nodes without a label. Default: all nodes.")
+    ] = False,
+    diverse: Annotated[
+        bool,
+        typer.Option(
+            "--diverse", help="Choose uncertain nodes that differ from each other, as a batch to label. Default: off."
+        ),
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help=f"{TABLE_FILE} Default: print the list.")] = None,
+    samples: Samples = 100,
+    seed: DrawSeed = None,
+    graph: OtherGraph = None,
+    nodes: OtherNodes = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """List the nodes to review or to label next, the most uncertain first."""
+    import numpy as np
+
+    from bgcl.data.output import check_ending, write_table
+    from bgcl.downstream.splits import labels_of
+    from bgcl.measures.acquisition import acquire
+    from bgcl.measures.acquisition import rank as order_of
+
+    measure = _measure(by)
+    if out is not None:
+        check_ending(out)
+    model, data = open_run_on(run, graph, nodes, quiet)
+    if measure not in LABEL_FREE and graph is None:
+        labels_of(data)
+    among = _unlabeled(data) if unlabeled else None
+    if not 1 <= top <= (data.num_nodes if among is None else len(among)):
+        raise BGCLError(f"--top must be between 1 and the number of nodes to choose from. Got {top} instead.")
+    columns: dict[str, Any]
+    if measure == "disagreement":
+        columns = {"disagreement": model.disagreement(data, samples, seed=seed)}
+    elif measure == "astd":
+        columns = {"astd": model.moments(data, samples, seed=seed).astd.cpu().numpy()}
+    else:
+        columns = _predictions(model, data, run, graph, samples, seed)
+    values = np.asarray(columns[measure])
+    chosen = acquire(values, model.embed(data).numpy(), top, among=among) if diverse else order_of(values, among)
+    best = chosen[:top]
+    table = {"id": np.asarray(data.ids)[best]} if "ids" in data else {}
+    table |= {"rank": np.arange(1, top + 1), "node": best}
+    shown = [name for name in ("label", "predicted", "probability") if name in columns]
+    table |= {name: np.asarray(columns[name])[best] for name in [*shown, measure]}
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*(c.tolist() for c in table.values()), strict=True)]
+    if out is not None:
+        write_table(out, table)
+    if json:
+        print_json(rows)
+    elif out is None:
+        print_table(rows)
+    else:
+        print(f"{out}: {top} nodes by {measure.replace('_', ' ')}")
+
+
+def _measure(by: str) -> str:
+    """The library's name of a measure."""
+    from bgcl.measures.uncertainty import MEASURES
+
+    measure = {"entropy": "predictive_entropy"}.get(by, by.replace("-", "_"))
+    if measure not in (*MEASURES, *LABEL_FREE):
+        raise BGCLError(f"Unknown measure '{by}'. {nearest(measure, (*MEASURES, *LABEL_FREE))}")
+    return measure
+
+
+def _unlabeled(data: "Data") -> "np.ndarray[Any, Any]":
+    import numpy as np
+
+    if data.y is None or not bool((data.y < 0).any()):
+        raise BGCLError("No node lacks a label, or the graph has no labels: leave out --unlabeled.")
+    return np.flatnonzero(data.y.cpu().numpy() < 0)
+
+
+def _predictions(
+    model: "BGCL", data: "Data", run: Path, graph: str | None, samples: int, seed: int | None
+) -> dict[str, Any]:
+    from bgcl.downstream.prediction import predict
+
+    labels_from = labeled_graph(model, data, run, graph)
+    return dict(predict(model, data, samples=samples, seed=seed, labels_from=labels_from).columns())

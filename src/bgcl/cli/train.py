@@ -1,0 +1,150 @@
+"""`bgcl train`: train on a graph."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bgcl.cli import options
+from bgcl.cli.opening import graph_of, load_graph
+from bgcl.cli.printing import print_json, print_rates, rates_as_json
+from bgcl.errors import BGCLError, InterruptedRunError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from bgcl.estimator import BGCL
+
+
+def train(
+    graph: options.Graph,
+    out: Annotated[Path, typer.Option(help="Folder for the run.")] = Path("run"),
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Named settings to start from. Default: the preset of the data set, or 'auto' for your own graph, "
+            "which depends on its size."
+        ),
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Number of epochs. Default: as in the preset.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of every random number. Default: 0.")] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What a view drops, such as 'edges at 0.3'. Repeat the option for several masks. Default: as in the "
+            "preset."
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any other setting, such as tau=0.5. Repeat the option for several settings. Default: as in the "
+            "preset.",
+        ),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the folder. Default: off.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the run in the folder. Default: off.")
+    ] = False,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard to follow the training. Default: none.")
+    ] = None,
+    nodes: options.Nodes = None, label: options.Label = None, id_: options.Id = None,
+    source: options.Source = None, target: options.Target = None, ignore: options.Ignore = None,
+    categorical: options.Categorical = None, text: options.Text = None, words: options.WordLimit = options.WORDS,
+    skip_unknown: options.SkipUnknown = False,
+    quiet: options.Quiet = False, json: options.Json = False,
+) -> None:  # fmt: skip
+    """Train a model on a graph, without using its labels."""
+    given: dict[str, Any] = {"epochs": epochs, "seed": seed, "drop": drop}
+    given = {name: value for name, value in given.items() if value is not None}
+    given |= dict(parse_setting(pair) for pair in set_ or [])
+    if resume and (preset or overwrite):
+        raise BGCLError("--resume continues the run as it is: leave out --preset and --overwrite.")
+    from bgcl import checkpoint
+    from bgcl.auto_preset import describe
+    from bgcl.estimator import BGCL
+    from bgcl.settings import AUTO, make_settings
+
+    if resume:
+        saved = checkpoint.read(out)
+        model = BGCL(**dict(saved.settings.with_changes(**given)))
+        model.recipe_, model.graph_ = saved.recipe, saved.graph
+        data = graph_of(model, out, graph if saved.recipe is None or nodes else None, nodes, quiet)
+    else:
+        if checkpoint.is_run(out) and not overwrite:
+            raise BGCLError(
+                f"{out} already holds a run: continue it with --resume, replace it with --overwrite, or name another "
+                "folder."
+            )
+        chosen = _preset(graph, preset)
+        make_settings(chosen, **given)  # so that a wrong setting is reported before the graph is read
+        model = BGCL(chosen, **given)
+        data, _ = load_graph(
+            graph, nodes, quiet, label=label, id=id_, source=source, target=target, ignore=ignore,
+            categorical=categorical, text=text, words=words, skip_unknown=skip_unknown,
+        )  # fmt: skip
+        if model.preset == AUTO and not quiet:
+            print(describe(data, model.settings_for(data)), file=sys.stderr)
+    fit_and_save(model, data, out, graph, resume=resume, show=not quiet, tensorboard=tensorboard)
+    last = model.history_[-1] if model.history_ else None
+    epoch, loss = (model.settings_.epochs, float("nan")) if last is None else (last.epoch, last.loss)
+    if json:
+        print_json({"run": str(out), "epoch": epoch, "loss": loss, "drop_rates": rates_as_json(model.drop_rates_)})
+    else:
+        print(f"{out}: {epoch} epochs, loss {loss:.4f}")
+        print_rates(model.drop_rates_)
+
+
+def fit_and_save(
+    model: "BGCL", data: "Data", out: Path, graph: str, *, resume: bool = False, show: bool = True,
+    tensorboard: Path | None = None,
+) -> None:  # fmt: skip
+    """Train and save every epoch. If the user interrupts, report which epoch was saved and how to continue."""
+    progress: list[Any] = [show]
+    if tensorboard is not None:
+        from bgcl.reporting.tensorboard import TensorBoard
+
+        progress.append(TensorBoard(tensorboard))
+    try:
+        model.fit(data, out=out, resume=resume, progress=progress)
+    except KeyboardInterrupt:
+        if not getattr(model, "history_", None):
+            raise
+        again = shlex.join(["bgcl", "train", graph, "--out", str(out), "--resume"])
+        raise InterruptedRunError(f"{out} contains epoch {model.history_[-1].epoch}. Continue with: {again}") from None
+
+
+def parse_setting(pair: str) -> tuple[str, Any]:
+    """Name and value of `NAME=VALUE`. The value is TOML, or `none`; anything else is a string."""
+    import tomllib
+
+    from bgcl.errors import nearest
+    from bgcl.settings import Settings
+
+    name, equals, value = pair.partition("=")
+    if not equals:
+        raise BGCLError(f"Cannot read --set '{pair}': write NAME=VALUE, such as tau=0.5.")
+    if name == "preset":
+        raise BGCLError("'preset' is not a setting. Name a preset with --preset.")
+    if name not in Settings.model_fields:
+        raise BGCLError(f"Unknown setting '{name}'. {nearest(name, Settings.model_fields)}")
+    if value.lower() == "none" and name != "row_norm":
+        return name, None
+    try:
+        return name, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name, value
+
+
+def _preset(graph: str, preset: str | None) -> str | None:
+    """The given preset; otherwise the preset of the data set, if it has one, or "auto" for a user's own graph."""
+    from bgcl.data.catalog import DATASETS, canonical_name
+    from bgcl.settings import AUTO, presets
+
+    name = canonical_name(graph)
+    return preset or (name if name in presets() else None if name in DATASETS else AUTO)

@@ -1,0 +1,22 @@
+from .catalog import DATASETS, Dataset, find
+from .facts import GraphFacts
+from .inspection import Inspection
+from .pyg import check_graph, read_npz
+from .recipe import Recipe
+from .store import Place, Verified, get, locate, verify
+
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "GraphFacts",
+    "Inspection",
+    "Place",
+    "Recipe",
+    "Verified",
+    "check_graph",
+    "find",
+    "get",
+    "locate",
+    "read_npz",
+    "verify",
+]

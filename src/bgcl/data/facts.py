@@ -1,0 +1,42 @@
+"""Size and fingerprint of a graph, which a run stores to recognize its training graph."""
+
+import hashlib
+from dataclasses import dataclass
+
+import torch
+from torch_geometric.data import Data
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """Name, size and fingerprint of a graph.
+
+    Attributes:
+        name: name of the data set or path of the file, with which a command finds the graph again; may be empty.
+        nodes: number of nodes.
+        edges: number of undirected edges.
+        num_attributes: number of attributes of a node.
+        fingerprint: SHA-256 of the edges and attributes.
+
+    >>> import bgcl
+    >>> from bgcl.data import GraphFacts
+    >>> facts = GraphFacts.of(bgcl.load("cora"), name="cora")
+    >>> facts.nodes, facts.edges, facts.num_attributes
+    (2708, 5278, 1433)
+    """
+
+    name: str
+    nodes: int
+    edges: int
+    num_attributes: int
+    fingerprint: str
+
+    @classmethod
+    def of(cls, data: Data, name: str = "") -> "GraphFacts":
+        """The facts of a checked graph."""
+        sha = hashlib.sha256(data.edge_index.cpu().numpy().tobytes())
+        dense = data.x.layout == torch.strided
+        parts = (data.x,) if dense else (data.x.crow_indices(), data.x.col_indices(), data.x.values())
+        for part in parts:
+            sha.update(part.cpu().numpy().tobytes())
+        return cls(name, data.num_nodes, data.num_edges // 2, data.x.shape[1], sha.hexdigest())

@@ -1,0 +1,171 @@
+"""The code that `MixtureClassifier` and `MixtureRegressor` share.
+
+A head is a mixture over draws of the embeddings, fitted by maximum likelihood. A node with draws `h_1 ... h_K` from
+Q(H) has the likelihood `p(y) = 1/K sum_k p(y | h_k)`. Draws have the shape `(S, N, d)`; a matrix `(N, d)` is one draw.
+Heads follow the conventions of scikit-learn.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BeforeValidator, Field
+from scipy.optimize import minimize
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from bgcl.downstream.node_draws import as_draws
+from bgcl.errors import BGCLError
+from bgcl.validation import CheckedSettings, Whole, plain_number
+
+Array = npt.NDArray[Any]
+Objective = Callable[[Array, float], tuple[float, Array]]  # parameters and penalty: loss and gradient
+
+# The values of C that cross-validation tries, strongest penalty first. They are for embeddings whose mean square
+# distance from their center is 1.
+PATH = (1.0, 10.0, 30.0, 100.0)
+PATH_DRAWS = 4  # draws that cross-validation fits to: enough to compare values of C
+
+
+class HeadParameters(CheckedSettings):
+    """The ranges of the parameters that both heads have."""
+
+    C: Literal["cv"] | Annotated[float, Field(gt=0, allow_inf_nan=True), BeforeValidator(plain_number)]
+    solver: Literal["lbfgs", "adam"]
+    max_iter: Whole = Field(ge=1)
+    folds: Whole = Field(ge=2)
+    normalize: bool
+    random_state: Annotated[Whole, Field(ge=0, lt=2**32)] | None
+
+
+class MixtureHead(BaseEstimator):  # type: ignore[misc]
+    """The part that both heads share: the optimizers, and the choice of the penalty by cross-validation."""
+
+    sharpnesses: ClassVar[tuple[float, ...]] = (1.0,)
+    parameters: ClassVar[type[HeadParameters]]
+
+    def __init__(
+        self, C: float | Literal["cv"] = "cv", *, solver: Literal["lbfgs", "adam"] = "lbfgs", max_iter: int = 1000,
+        folds: int = 5, normalize: bool = True, random_state: int = 0,
+    ) -> None:  # fmt: skip
+        self.C = C
+        self.solver = solver
+        self.max_iter = max_iter
+        self.folds = folds
+        self.normalize = normalize
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls) -> Self:
+        """The paper's head: 150 epochs of Adam with learning rate 0.1, no penalty, embeddings not normalized."""
+        return cls(C=float("inf"), solver="adam", max_iter=150, normalize=False)
+
+    def _fit(self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]) -> Array:
+        """Find the coefficients, and set `C_` and `sharpness_`."""
+        # The problems are so small that a second thread costs more than it saves.
+        with threadpool_limits(1):
+            # Centered and scaled embeddings have the same solution, apart from the intercept, and L-BFGS finds it much
+            # faster. Adam's steps depend on center and scale, so it gets the embeddings as they are.
+            center, scale = np.zeros(draws.shape[2]), 1.0
+            if self.solver == "lbfgs":
+                center = draws.mean((0, 1))
+                scale = float(np.sqrt(np.square(draws - center).sum(2).mean())) or 1.0
+            draws = (draws - center) / scale
+            if self.C == "cv":
+                C, self.sharpness_, start = self._best_on_path(draws, y, folds)
+            else:
+                C, self.sharpness_, start = float(self.C) * scale**2, 1.0, self._start(draws, y)
+            self.C_ = C / scale**2
+            # High precision is wasted on a C from a coarse list.
+            found = self._optimize(self._objective(draws, y), C, start, 1e-6 if self.C == "cv" else 1e-9)
+            return self._moved(found * self.sharpness_, center, scale)
+
+    def _best_on_path(self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]) -> tuple[float, float, Array]:
+        """Choose C and the sharpness by cross-validation. Returns them, and parameters to start from."""
+        held_out = np.zeros((len(PATH), len(self.sharpnesses)))
+        found = np.zeros((len(PATH), len(folds), len(self._start(draws, y))))
+        for fold, (train, test) in enumerate(folds):
+            objective = self._objective(draws[:PATH_DRAWS, train], y[train])
+            parameters = self._start(draws, y)
+            for i, C in enumerate(PATH):  # each solution is the start of the next
+                parameters = found[i, fold] = self._optimize(objective, C, parameters, 1e-3)
+                held_out[i] += self._log_likelihoods(parameters, draws[:, test], y[test])
+        best = int(held_out.max(1).argmax())
+        merit = self._merit(held_out[best], found[best], draws, y, folds)
+        return PATH[best], self.sharpnesses[int(merit.argmax())], found[best].mean(0)
+
+    def _merit(
+        self, likelihoods: Array, found: Array, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]
+    ) -> Array:
+        """A score for each sharpness, greater is better: the log likelihood of held-out nodes."""
+        return likelihoods
+
+    def _optimize(self, objective: Objective, C: float, start: Array, tolerance: float) -> Array:
+        def penalized(parameters: Array) -> tuple[float, Array]:
+            return objective(parameters, 1 / C)
+
+        if self.solver == "adam":
+            self.n_iter_ = self.max_iter
+            return _adam(penalized, start, self.max_iter)
+        options = {"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "ftol": tolerance, "gtol": 1e-6}
+        found = minimize(penalized, start, jac=True, method="L-BFGS-B", options=options)
+        if found.nit >= self.max_iter or found.nfev >= 2 * self.max_iter:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in {self.max_iter} iterations at C = {C:g}. "
+                "Increase max_iter or give a smaller C.", ConvergenceWarning, stacklevel=4,
+            )  # fmt: skip
+        self.n_iter_ = max(int(found.nit), 1)
+        return np.asarray(found.x)
+
+    def _check_settings(self) -> None:
+        """Check the parameters. scikit-learn's convention is to do this in `fit`, not in the constructor."""
+        self.parameters(**{name: getattr(self, name) for name in self.parameters.model_fields})
+
+    def _objective(self, draws: Array, y: Array) -> Objective:
+        raise NotImplementedError
+
+    def _start(self, draws: Array, y: Array) -> Array:
+        raise NotImplementedError
+
+    def _moved(self, parameters: Array, center: Array, scale: float) -> Array:
+        """Turn parameters for `(draws - center) / scale` into parameters for `draws`."""
+        raise NotImplementedError
+
+    def _log_likelihoods(self, parameters: Array, draws: Array, y: Array) -> Array:
+        """The log likelihood summed over nodes, for each sharpness, `(sharpnesses,)`."""
+        raise NotImplementedError
+
+    def _draws(self, draws: object) -> Array:
+        check_is_fitted(self)
+        found = as_draws(draws, self.normalize, self)
+        if found.shape[2] != self.n_features_in_:
+            raise BGCLError(
+                f"X has {found.shape[2]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = tags.input_tags.three_d_array = True
+        return tags
+
+
+def _adam(objective: Callable[[Array], tuple[float, Array]], parameters: Array, steps: int, rate: float = 0.1) -> Array:
+    first = second = np.zeros_like(parameters)
+    for step in range(1, steps + 1):
+        _, gradient = objective(parameters)
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * np.square(gradient)
+        parameters = parameters - rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+    return parameters
+
+
+def log_sum_exp(values: Array) -> Array:
+    """`log sum_k exp(values_k)` over the first axis."""
+    greatest = values.max(0)
+    return np.asarray(greatest + np.log(np.exp(values - greatest).sum(0)))

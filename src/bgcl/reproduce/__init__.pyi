@@ -1,0 +1,3 @@
+from .noise_experiment import NoiseExperiment
+
+__all__ = ["NoiseExperiment"]

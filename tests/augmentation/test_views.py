@@ -1,0 +1,162 @@
+"""`Augmentation`: the masks that it draws for each view, at which rates, and its KL divergence."""
+
+import numpy as np
+import pytest
+import torch
+
+from bgcl.augmentation.language import parse_mask
+from bgcl.augmentation.views import Augmentation
+from small import SENTENCES, random_encoder, random_graph, seeded
+
+
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_rate_of_zero_keeps_everything_and_a_rate_of_one_nothing(sentence: str, hard: bool) -> None:
+    graph, encoder = random_graph(), random_encoder((5, 4, 3))
+    mask = parse_mask(f"{sentence} at 0/1")
+    augmentation = Augmentation([mask], 2)
+    kept = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=hard)
+    dropped = augmentation.draw("t", graph, encoder.inputs(graph), seeded(0), hard=hard)
+    assert (getattr(kept[0], mask.on) == 1).all()
+    gone = getattr(dropped[0], mask.on)
+    if mask.kind == "edges":
+        gone = gone[~graph.is_self]
+    assert (gone == 0).all()
+
+
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("scale", [0.2, 0.5])
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_masks_at_a_fraction_of_a_rate_equal_masks_at_the_lower_rate(sentence: str, scale: float, hard: bool) -> None:
+    graph, encoder = random_graph(), random_encoder((5, 4, 3))
+    on, inputs = parse_mask(sentence).on, encoder.inputs(graph)
+    # The median of a learned rate is 1/2 at the start.
+    for given, rate in ((f"{sentence} at 0", 0), (f"{sentence} at 0.7", 0.7), (f"{sentence} at 1", 1), (sentence, 0.5)):
+        scaled = Augmentation([parse_mask(given)], 2, draw="median")
+        lower = Augmentation([parse_mask(f"{sentence} at {scale * rate}")], 2)
+        found = scaled.draw("o", graph, inputs, seeded(3), hard=hard, scale=scale)
+        expected = lower.draw("o", graph, inputs, seeded(3), hard=hard)
+        torch.testing.assert_close(getattr(found[0], on), getattr(expected[0], on), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.4, 0.9, 1.0])
+@pytest.mark.parametrize("pi", [0.3, 0.8])
+def test_hard_masks_at_a_fraction_of_a_rate_keep_one_minus_that_fraction_of_pi(pi: float, scale: float) -> None:
+    graph, encoder = random_graph(40, double=False), random_encoder((5, 4), double=False)
+    augmentation = Augmentation([parse_mask(f"connections in 5 blocks at {pi}")], 1)
+    [mask] = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=True, scale=scale)
+    assert set(mask.connections.flatten().tolist()) == {0.0, 1.0}
+    dropped = scale * pi
+    error = 4 * (dropped * (1 - dropped) / mask.connections.numel()) ** 0.5
+    assert float(mask.connections.double().mean()) == pytest.approx(1 - dropped, abs=error)
+
+
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_scale_of_one_changes_nothing_bit_for_bit(sentence: str, hard: bool) -> None:
+    graph, encoder = random_graph(), random_encoder((5, 4, 3))
+    on, inputs = parse_mask(sentence).on, encoder.inputs(graph)
+    for start in ((1.0, 1.0), (60.0, 1.0), (0.01, 1.0)):  # the last two: `logit(sigmoid(x))` is not x in float32
+        augmentation = Augmentation([parse_mask(sentence)], 2, start=start)
+        plain, scaled = (augmentation.draw("o", graph, inputs, seeded(1), hard=hard, **s) for s in ({}, {"scale": 1.0}))
+        assert torch.equal(getattr(plain[0], on), getattr(scaled[0], on))
+
+
+def test_masks_of_one_layer_multiply() -> None:
+    graph, encoder = random_graph(), random_encoder((5, 4, 3))
+    inputs = encoder.inputs(graph)
+    masks = [parse_mask(s) for s in ("connections in 3 blocks at 0.3", "edges at 0.2", "nodes of layer 2 at 0.4")]
+    together = Augmentation(masks, 2).draw("o", graph, inputs, seeded(5))
+    generator, apart = seeded(5), []
+    for mask in masks:
+        apart.append(Augmentation([mask], 2).draw("o", graph, inputs, generator))
+    torch.testing.assert_close(together[0].connections, apart[0][0].connections * apart[1][0].connections)
+    torch.testing.assert_close(
+        together[1].connections, apart[0][1].connections * apart[1][1].connections * apart[2][1].connections
+    )
+    assert apart[2][0].connections is None
+
+
+@pytest.mark.parametrize("kind", ["connections", "edges", "nodes", "subgraph"])
+def test_shared_masks_are_equal_in_all_layers_and_masks_drawn_anew_are_not(kind: str) -> None:
+    graph, encoder = random_graph(), random_encoder((5, 4, 3))
+    inputs = encoder.inputs(graph)
+    shared = Augmentation([parse_mask(f"{kind} shared at 0.5")], 2).draw("o", graph, inputs, seeded(0))
+    anew = Augmentation([parse_mask(f"{kind} anew at 0.5")], 2).draw("o", graph, inputs, seeded(0))
+    assert torch.equal(shared[0].connections, shared[1].connections)
+    assert not torch.equal(anew[0].connections, anew[1].connections)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shape"),
+    [
+        ("connections in 4 blocks", (1, 1)),
+        ("connections in 4 blocks per layer", (3, 1)),
+        ("connections in 4 blocks per block", (3, 4)),
+        ("edges per layer", (3, 1)),
+        ("features", (1, 1)),
+    ],
+)
+def test_rates_have_one_row_per_layer_and_one_column_per_block_with_a_separate_rate(
+    sentence: str, shape: tuple[int, int]
+) -> None:
+    for view in ("o", "t"):
+        [(_, rate)] = Augmentation([parse_mask(sentence)], 3).of(view)
+        assert rate.log_a.shape == rate.log_b.shape == shape
+
+
+def test_each_layer_and_block_is_dropped_at_its_own_rate() -> None:
+    graph, encoder = random_graph(40, double=False), random_encoder((5, 4, 3), double=False)
+    augmentation = Augmentation([parse_mask("connections in 2 blocks per block")], 2, draw="median")
+    rates = torch.tensor([[0.1, 0.3], [0.6, 0.9]])
+    [(_, rate)] = augmentation.of("o")
+    with torch.no_grad():  # with b = 1 the median of pi is 2^(-1/a)
+        rate.log_a.copy_(torch.log(-np.log(2) / torch.log(rates)))
+    masks = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=True)
+    kept = torch.stack([mask.connections.mean(0) for mask in masks])
+    assert ((kept - (1 - rates)).abs() < 4 * (0.25 / len(graph.connections)) ** 0.5).all()
+
+
+@pytest.mark.parametrize(("rate_draw", "spread"), [("sample", 12**-0.5), ("median", 0.0)])
+def test_the_rate_is_a_new_draw_each_time_or_the_median(rate_draw: str, spread: float) -> None:
+    graph, encoder = random_graph(40, double=False), random_encoder((5, 4), double=False)
+    augmentation = Augmentation([parse_mask("connections")], 1, draw=rate_draw)  # pi is uniform on (0, 1) at the start
+    inputs, generator = encoder.inputs(graph), seeded(0)
+    with torch.no_grad():
+        shares = [augmentation.draw("o", graph, inputs, generator, hard=True)[0].connections.mean() for _ in range(200)]
+    assert np.mean(shares) == pytest.approx(0.5, abs=0.06)
+    assert np.std(shares) == pytest.approx(spread, abs=0.03)
+
+
+def test_each_view_has_its_own_rate() -> None:
+    graph, encoder = random_graph(40, double=False), random_encoder((5, 4), double=False)
+    augmentation = Augmentation([parse_mask("connections at 0.2/0.8")], 1)
+    for view, rate in (("o", 0.2), ("t", 0.8)):
+        [mask] = augmentation.draw(view, graph, encoder.inputs(graph), seeded(0), hard=True)
+        assert float(mask.connections.mean()) == pytest.approx(1 - rate, abs=0.06)
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_the_same_seed_gives_the_same_draw_and_another_seed_another(sentence: str) -> None:
+    graph, encoder = random_graph(), random_encoder((5, 4, 3))
+    augmentation = Augmentation([parse_mask(sentence)], 2)
+    first, again, other = (
+        getattr(augmentation.draw("o", graph, encoder.inputs(graph), seeded(seed))[0], parse_mask(sentence).on)
+        for seed in (7, 7, 8)
+    )
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_the_kl_is_the_sum_over_views_and_masks() -> None:
+    masks = [parse_mask("connections in 2 blocks per block"), parse_mask("features"), parse_mask("edges at 0.2")]
+    augmentation = Augmentation(masks, 2, start=(2.0, 1.0))
+    # Kumaraswamy(2, 1) is Beta(2, 1). Its KL to the uniform distribution is E[log 2 pi] = log 2 - 1/2.
+    with torch.no_grad():
+        assert float(augmentation.kl()) == pytest.approx(2 * (2 * 2 + 1) * (np.log(2) - 0.5), rel=1e-5)
+
+
+def test_a_view_that_drops_nothing_has_no_kl_and_keeps_everything() -> None:
+    augmentation = Augmentation([], 2)
+    assert float(augmentation.kl()) == 0
+    assert float(augmentation.kept(0)) == 1

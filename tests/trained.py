@@ -1,0 +1,19 @@
+"""A graph and settings with which a model is trained in a fraction of a second."""
+
+import torch
+from torch_geometric.data import Data
+
+from bgcl import BGCL
+
+SMALL = {"widths": (8, 4), "epochs": 2, "tau": 0.4, "drop": ("connections in 2 blocks", "features")}
+
+
+def small_data() -> Data:
+    """25 nodes with 10 dense attributes and 3 classes."""
+    generator = torch.Generator().manual_seed(5)
+    x = torch.rand(25, 10, generator=generator)
+    return Data(x=x, edge_index=torch.randint(25, (2, 60), generator=generator), y=torch.arange(25) % 3)
+
+
+def small_model(data: Data, **settings: object) -> BGCL:
+    return BGCL(**SMALL | settings).fit(data, progress=False)
