@@ -4,9 +4,17 @@ The public names are listed in `__init__.pyi`. Each is imported when it is first
 import torch.
 """
 
+from typing import Any
+
 import lazy_loader
 
-__version__ = "0.1.0"
-
-__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+_import_name, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [*_names, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":  # from the git tag, through the metadata of the installed package
+        from importlib.metadata import version
+
+        return version("bgcl")
+    return _import_name(name)
