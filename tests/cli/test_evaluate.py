@@ -27,6 +27,23 @@ def test_scores_of_all_measures_over_splits_and_seeds(run, blobs):
     assert "least confidence *" in out
 
 
+def test_predictions_without_training_stand_next_to_the_model(run_trained):
+    code, out, _ = run_trained("evaluate", "r", "--splits", "2", "--samples", "14", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert [row["prediction"] for row in found["floors"]] == [
+        "most frequent class", "vote of neighbors", "attributes alone", "propagated attributes, no training",
+        "this model",
+    ]  # fmt: skip
+    assert found["floors"][-1]["accuracy"] == pytest.approx(found["scores"]["accuracy"]["mean"])
+    assert found["floor_splits"] == 2
+    best = max(row["accuracy"] for row in found["floors"][:-1])
+    pays = found["floors"][-1]["accuracy"] >= best
+    assert found["verdict"].startswith("The model is" if pays else "The model does not pay")
+    _, out, _ = run_trained("evaluate", "r", "--splits", "2", "--samples", "14", "--no-floors", "--quiet")
+    assert "vote of neighbors" not in out
+
+
 def test_the_appendix_draws_500_samples_in_sets_of_10(run_trained):
     found = json.loads(run_trained("evaluate", "r", "--appendix", "--splits", "2", "--json")[1])
     assert (found["samples"], found["training_draws"], found["set_size"]) == (500, 10, 10)

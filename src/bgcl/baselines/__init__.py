@@ -13,6 +13,8 @@ from bgcl.errors import BGCLError, nearest
 # Module and class of each method.
 EMBEDDINGS: dict[str, str] = {
     "raw-features": "raw:RawFeatures",
+    "propagated-features": "propagated:PropagatedFeatures",
+    "random-encoder": "random_encoder:RandomEncoder",
     "node2vec": "word2vec:Node2Vec",
     "deepwalk": "word2vec:DeepWalk",
     "deepwalk-features": "word2vec:DeepWalkFeatures",
@@ -23,6 +25,8 @@ EMBEDDINGS: dict[str, str] = {
     "bgrl": "bootstrap:BGRL",
 }
 CLASSIFIERS: dict[str, str] = {
+    "majority-class": "votes:MajorityClass",
+    "neighbor-vote": "votes:NeighborVote",
     "gcn": "supervised:GCN",
     "mc-dropout-gcn": "supervised:MCDropoutGCN",
     "ensemble-gcn": "supervised:EnsembleGCN",

@@ -4,7 +4,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ NotNegative = Annotated[float, Field(ge=0), _is_number]
 class EmbeddingMethod(CheckedSettings, ABC):
     """Settings of an embedding method, and `fit`. The same seed gives the same embeddings."""
 
+    parts: ClassVar[int] = 1  # parts of equal width of the embeddings; a head may choose one of them
     seed: Seed = 0
 
     def fit(self, data: Data) -> Array:

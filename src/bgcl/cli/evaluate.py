@@ -1,7 +1,7 @@
 """`bgcl evaluate`: accuracy, calibration, and how well the uncertainty detects errors."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +9,13 @@ from bgcl.cli.opening import open_run
 from bgcl.cli.options import TABLE_FILE, DrawSeed, Json, Quiet, TrainingGraph
 from bgcl.cli.printing import print_json, print_table
 from bgcl.errors import BGCLError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from bgcl.downstream.evaluation import SplitResult
+
+FLOOR_SPLITS = 5
 
 
 def evaluate(
@@ -36,6 +43,10 @@ def evaluate(
         Path | None, typer.Option(help=f"{TABLE_FILE} It has one row for each score. Default: none.")
     ] = None,
     plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for plots. Default: no plots.")] = None,
+    floors: Annotated[
+        bool,
+        typer.Option(help=f"Compare with predictions that need no training, on the first {FLOOR_SPLITS} splits."),
+    ] = True,
     seed: DrawSeed = None,
     graph: TrainingGraph = None,
     quiet: Quiet = False,
@@ -78,6 +89,8 @@ def evaluate(
     if out is not None:
         rows = [{"score": name, **score} for name, score in scores.items()]
         write_table(out, {name: [row[name] for row in rows] for name in rows[0]})
+    if floors:
+        facts |= _compared(opened[0][1], chosen, results[0], show)
     if json:
         print_json({**facts, "scores": scores})
         return
@@ -85,8 +98,30 @@ def evaluate(
     print_table(_score_rows(scores, several=len(runs) > 1))
     print()
     print_table(_measure_rows(scores))
+    if floors:
+        print(f"\nPredictions that need no training, on the first {facts['floor_splits']} splits:")
+        print_table(facts["floors"])
+        print(facts["verdict"])
     for path in facts.get("plots", []):
         print(path)
+
+
+def _compared(data: "Data", protocol: str, results: "list[SplitResult]", show: bool) -> dict[str, Any]:
+    """The model next to predictions that need no training, on the same splits."""
+    from rich.console import Console
+
+    from bgcl.baselines.floors import MODEL, Floor, floors, verdict
+    from bgcl.downstream.splits import splits
+
+    few = results[:FLOOR_SPLITS]
+    with Console(stderr=True, quiet=not show).status("Comparing with predictions that need no training"):
+        found = floors(data, splits(data, protocol, len(few)))
+    model = Floor.of(MODEL, few)
+    rows = [
+        {"prediction": f.name, "accuracy": f.accuracy, "ECE": f.ece, "AUROC of errors": f.auroc}
+        for f in [*found, model]
+    ]
+    return {"floors": rows, "floor_splits": len(few), "verdict": verdict(model, found)}
 
 
 def _score_rows(scores: dict[str, dict[str, float]], several: bool) -> list[dict[str, Any]]:

@@ -1,7 +1,17 @@
 from .evaluation import SplitResult, evaluate_draws, summary
 from .node_draws import NodeDraws
+from .parts import BestPartClassifier
 from .pipeline import Embedding
 from .prediction import NodePredictions
 from .splits import Split
 
-__all__ = ["Embedding", "NodeDraws", "NodePredictions", "Split", "SplitResult", "evaluate_draws", "summary"]
+__all__ = [
+    "BestPartClassifier",
+    "Embedding",
+    "NodeDraws",
+    "NodePredictions",
+    "Split",
+    "SplitResult",
+    "evaluate_draws",
+    "summary",
+]

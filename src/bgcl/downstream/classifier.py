@@ -62,7 +62,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
     """
 
     sharpnesses = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
-    parameters = ClassifierParameters
+    parameters: ClassVar[type[HeadParameters]] = ClassifierParameters
 
     def __init__(
         self, C: float | Literal["cv"] = "cv", *, criterion: Literal["likelihood", "pavpu"] = "likelihood",

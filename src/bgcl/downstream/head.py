@@ -95,6 +95,7 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
                 parameters = found[i, fold] = self._optimize(objective, C, parameters, 1e-3)
                 held_out[i] += self._log_likelihoods(parameters, draws[:, test], y[test])
         best = int(held_out.max(1).argmax())
+        self.held_out_ = float(held_out[best].max())  # log likelihood of the held-out training nodes
         merit = self._merit(held_out[best], found[best], draws, y, folds)
         return PATH[best], self.sharpnesses[int(merit.argmax())], found[best].mean(0)
 

@@ -17,6 +17,7 @@ from bgcl.data.facts import GraphFacts
 from bgcl.data.pyg import check_graph
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import SplitResult, evaluate, evaluate_draws, summary, versions
+from bgcl.downstream.parts import BestPartClassifier
 from bgcl.downstream.splits import development_half, labels_of, splits
 from bgcl.errors import BGCLError
 from bgcl.estimator import BGCL
@@ -70,6 +71,8 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
         results = evaluate_classifier(lambda: method, data, chosen)
         about = {"settings": method.to_json()}
     elif cell.method in EMBEDDINGS:
+        if method.parts > 1:
+            head = partial(BestPartClassifier, parts=method.parts)
         results = evaluate_draws(
             [_fitted(method, cell, data, cache)], labels_of(data), chosen, training_draws=1, head=head
         )
