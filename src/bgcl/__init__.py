@@ -4,15 +4,13 @@ The public names are listed in `__init__.pyi`. Each is imported when it is first
 import torch.
 """
 
-from typing import Any
-
 import lazy_loader
 
 _import_name, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [*_names, "__version__"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name == "__version__":  # from the git tag, through the metadata of the installed package
         from importlib.metadata import version
 

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from bgcl import __version__
 from bgcl.cli import data, demo, embed, evaluate, inspect, predict, rank, report, reproduce, train
 from bgcl.errors import BGCLError, InterruptedRunError
 
@@ -50,6 +49,8 @@ def _fail(text: str, code: int) -> None:
 
 def _version(value: bool) -> None:
     if value:
+        from bgcl import __version__  # reads the metadata of the package, which takes time
+
         print(f"bgcl {__version__}")
         raise typer.Exit
 
