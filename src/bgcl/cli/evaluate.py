@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from bgcl.downstream.evaluation import SplitResult
+    from bgcl.estimator import BGCL
 
 FLOOR_SPLITS = 5
 
@@ -65,14 +66,8 @@ def evaluate(
         check_ending(out)
     how: dict[str, Any] = APPENDIX if appendix else {"samples": 100 if samples is None else samples}
     head = MixtureClassifier.paper if appendix else MixtureClassifier
-    opened = [open_run(run, graph, quiet) for run in runs]
+    opened = _open_runs(runs, graph, quiet)
     first = opened[0][0]
-    for run, (model, data) in zip(runs, opened, strict=True):
-        first.check_trained_on(data)
-        if model.settings_.with_changes(seed=0) != first.settings_.with_changes(seed=0):
-            raise BGCLError(
-                f"{run} was trained with other settings than {runs[0]}: runs must differ only in their seed."
-            )
     chosen, show = protocol or usual_protocol(opened[0][1]), not quiet and not json
     results = [
         evaluate_model(model, data, chosen, splits, head=head, seed=seed, progress=show, **how)
@@ -94,11 +89,29 @@ def evaluate(
     if json:
         print_json({**facts, "scores": scores})
         return
-    print(f"{len(runs)} run(s), {len(results[0])} splits of the protocol {chosen}")
-    print_table(_score_rows(scores, several=len(runs) > 1))
+    _print(facts, scores)
+
+
+def _open_runs(runs: list[Path], graph: str | None, quiet: bool) -> "list[tuple[BGCL, Data]]":
+    """Each run's model and graph. Runs on other graphs, or with other settings than the seed, are refused."""
+    opened = [open_run(run, graph, quiet) for run in runs]
+    first = opened[0][0]
+    for run, (model, data) in zip(runs, opened, strict=True):
+        first.check_trained_on(data)
+        if model.settings_.with_changes(seed=0) != first.settings_.with_changes(seed=0):
+            raise BGCLError(
+                f"{run} was trained with other settings than {runs[0]}: runs must differ only in their seed."
+            )
+    return opened
+
+
+def _print(facts: dict[str, Any], scores: dict[str, dict[str, float]]) -> None:
+    several = len(facts["runs"]) > 1
+    print(f"{len(facts['runs'])} run(s), {facts['splits']} splits of the protocol {facts['protocol']}")
+    print_table(_score_rows(scores, several))
     print()
     print_table(_measure_rows(scores))
-    if floors:
+    if "floors" in facts:
         print(f"\nPredictions that need no training, on the first {facts['floor_splits']} splits:")
         print_table(facts["floors"])
         print(facts["verdict"])
