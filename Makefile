@@ -10,7 +10,7 @@ install-pip = $(1)/bin/python -m pip install -q
 install-uv = uv pip install -q --python $(1)
 install = $(call install-$(INSTALLER),$(1))
 
-.PHONY: help demo test page oldest newest lint types workflows bench docs dist wheel clean
+.PHONY: help demo test page oldest newest lint types workflows bench torture fuzz docs dist wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1  /p' $(MAKEFILE_LIST)
@@ -59,6 +59,13 @@ workflows: $(VENV)/.tools ## check the workflows and forms in .github
 
 bench: $(VENV)/.dev ## speed and memory, as ratios to named alternatives
 	$(BIN)/python benchmarks/run.py
+
+torture: $(VENV)/.dev ## disturb trainings and commands in every way, and write the counts to results/torture.json
+	$(BIN)/python scripts/torture.py
+
+FUZZ_SECONDS ?= 1800
+fuzz: $(VENV)/.dev ## feed damaged files to every reader, for half an hour or FUZZ_SECONDS
+	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS)
 
 docs: $(VENV)/.docs ## build the documentation into site/
 	$(BIN)/python scripts/architecture.py

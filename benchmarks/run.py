@@ -5,19 +5,22 @@ The two sides of a ratio take turns, so that load on the machine slows both. Eac
 
 import argparse
 import json
+import math
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
 from rich.table import Table
 from torch.nn import functional as F
+from torch_geometric.data import Data
 
 import bgcl
 from bgcl.errors import BGCLError
@@ -26,7 +29,8 @@ from bgcl.graph.clusters import Batches
 from bgcl.graph.prepared import prepare
 from bgcl.graph.sparse import Pattern, row_pointer, spmm
 from bgcl.model.network import Network
-from bgcl.model.objectives.infonce import TILE, _tiles, contrastive_loss
+from bgcl.model.objectives.decorrelation import decorrelation_loss
+from bgcl.model.objectives.infonce import PRODUCTS, TILE, _tiles, contrastive_loss
 from bgcl.model.training import Training
 from bgcl.settings import make_settings
 
@@ -86,7 +90,7 @@ def grace_epoch() -> Callable[[], None]:
 
 def bgcl_epoch() -> Callable[[], object]:
     """An epoch of BGCL on Cora with the preset's settings, encoder and augmentation step."""
-    data, settings = bgcl.load("cora"), make_settings("cora")
+    data, settings = bgcl.load("cora"), make_settings("paper-cora")
     return Training(Network(data.x.shape[1], settings), Batches(prepare(data, row_norm="sum")), settings).step
 
 
@@ -108,11 +112,16 @@ def bench_loss_against_products() -> tuple[float, float, float]:
     o, t = projections()
     x, y = F.normalize(o.detach()), F.normalize(t.detach())
 
+    def tiles() -> Iterator[tuple]:
+        return _tiles(x, y, PRODUCTS["both views"], TILE)
+
     def products() -> None:
         kept, gradients = [], (torch.zeros_like(x), torch.zeros_like(y))
-        for _, left, right, rows, columns in _tiles(x, y, TILE):
+        for _, left, right, rows, columns in tiles():
             kept.append((left[rows] @ right[columns].t()).exp_())
-        for exp, ((product, i, j), left, right, rows, columns) in zip(kept, _tiles(x, y, TILE), strict=True):
+        for exp, ((product, i, j), left, right, rows, columns) in zip(
+            kept, _tiles(x, y, PRODUCTS["both views"], TILE), strict=True
+        ):
             gradients[0][rows].addmm_(exp, right[columns])
             if product == 0 or i != j:
                 gradients[1][columns].addmm_(exp.t(), left[rows])
@@ -137,7 +146,7 @@ def bench_draws() -> tuple[float, float, float]:
     from torch_geometric.nn import GCNConv
 
     data = bgcl.load("cora")
-    model = BGCL(preset="cora", epochs=1).fit(data, progress=False)
+    model = BGCL(preset="paper-cora", epochs=1).fit(data, progress=False)
     x = data.x.to_dense()
     layers = torch.nn.ModuleList([GCNConv(x.shape[1], 256), GCNConv(256, 128)])
 
@@ -163,7 +172,7 @@ def bench_evaluate() -> tuple[float, float, float]:
     from sklearn.preprocessing import normalize
 
     data = bgcl.load("cora")
-    model = BGCL(preset="cora", epochs=100).fit(data, progress=False)
+    model = BGCL(preset="paper-cora", epochs=100).fit(data, progress=False)
     splits, labels = bgcl.splits(data, "grace"), data.y.numpy()
     fixed = normalize(model.embed(data).numpy())
 
@@ -226,7 +235,7 @@ def bench_help() -> tuple[float, float, float]:
 def memory_of_a_step() -> None:
     """Train one full-batch epoch on coauthor-physics and print the peak memory in bytes."""
     data = bgcl.load("coauthor-physics")
-    BGCL(preset="coauthor-cs", batches=1, epochs=1).fit(data, progress=False)
+    BGCL(preset="paper-coauthor-cs", batches=1, epochs=1).fit(data, progress=False)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
@@ -238,7 +247,59 @@ def bench_memory() -> tuple[float, float, float]:
     return peak, dense, peak / dense
 
 
+def _time(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def bench_training(name: str = "cora") -> tuple[float, float, float]:
+    """The whole training of the default, and as many epochs of the paper's preset as it has, from the time of a few."""
+    data = bgcl.load(name)
+    few = 5
+    paper = BGCL(preset=f"paper-{name}", epochs=few)
+    epochs = make_settings(f"paper-{name}").epochs or 0
+    ours = _time(lambda: BGCL().fit(data, progress=False))
+    theirs = statistics.median(r.seconds for r in paper.fit(data, progress=False).history_) * epochs
+    return ours, theirs, ours / theirs
+
+
+def _epoch(data: Data, **settings: Any) -> float:
+    """The time of the second epoch of an encoder of the paper's kind on a whole graph."""
+    return BGCL(encoder="gcn", epochs=2, **settings).fit(data, progress=False).history_[-1].seconds
+
+
+def bench_decorrelation() -> tuple[float, float, float]:
+    data = bgcl.load("coauthor-physics")
+    ours, theirs = _epoch(data, objective="decorrelation"), _epoch(data, objective="infonce")
+    return ours, theirs, ours / theirs
+
+
+def bench_slope() -> tuple[float, float, float]:
+    """The exponent p in `seconds ~ N^p` of the loss and its gradient, from 50,000 and 400,000 nodes."""
+    seconds = []
+    for nodes in (50_000, 400_000):
+        o, t = (view.requires_grad_() for view in projections(nodes, 128))
+
+        def step(o: torch.Tensor = o, t: torch.Tensor = t) -> None:
+            decorrelation_loss(o, t, 1e-3)[0].backward()
+
+        step()
+        seconds.append(statistics.median(_time(step) for _ in range(7)))
+    return seconds[1], seconds[0], math.log(seconds[1] / seconds[0]) / math.log(8)
+
+
 BENCHES = {
+    "training": ("training of the default on Cora", "the paper's preset", "s", bench_training, 0.2),
+    "training-photo": (
+        "training of the default on Photo",
+        "the paper's preset",
+        "s",
+        lambda: bench_training("amazon-photo"),
+        0.2,
+    ),
+    "decorrelation": ("epoch of decorrelation, coauthor-physics", "epoch of infonce", "s", bench_decorrelation, 0.1),
+    "slope": ("decorrelation, 400,000 nodes; exponent", "50,000 nodes", "s", bench_slope, 1.05),
     "epoch": ("epoch of BGCL on Cora, both steps", "epoch of GRACE with PyG", "s", bench_epoch, 0.9),
     "loss": ("tiled loss, N = 7,650, d = 256", "dense loss", "s", bench_loss_against_dense, 0.35),
     "products": ("tiled loss, same size", "only its products and exponentials", "s", bench_loss_against_products, 1.3),

@@ -11,12 +11,12 @@ import numpy as np
 import bgcl
 from bgcl.measures import acquire
 
-epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+epochs = int(sys.argv[1]) if len(sys.argv) > 1 else None
 rounds, batch = 3, 20
 
 # Train once, without labels. New labels change the classifier only.
 data = bgcl.load("cora")
-model = bgcl.BGCL(preset="cora", epochs=epochs, seed=0).fit(data)
+model = bgcl.BGCL(epochs=epochs, seed=0).fit(data)
 draws, labels = model.sample(data, samples=10).numpy(), data.y.numpy()
 mean = draws.mean(0)  # (N, d)
 

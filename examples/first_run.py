@@ -8,17 +8,17 @@ import sys
 
 import bgcl
 
-epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+epochs = int(sys.argv[1]) if len(sys.argv) > 1 else None
 
 # Train without labels.
 data = bgcl.load("cora")
-model = bgcl.BGCL(preset="cora", epochs=epochs, seed=0).fit(data)
+model = bgcl.BGCL(epochs=epochs, seed=0).fit(data)
 
 # Draw embeddings. Ten draws train a classifier, the others predict.
 split = bgcl.splits(data, "grace", count=1)[0]  # 10 % training nodes, 90 % test nodes
-draws = model.sample(data, samples=60)  # (60, N, d)
-head = bgcl.MixtureClassifier().fit(draws[:10, split.train], data.y[split.train])
-found = bgcl.uncertainty(head.predict_samples(draws[10:, split.test]))
+draws = model.sample(data, samples=24)  # (24, N, d)
+head = bgcl.MixtureClassifier(parts=model.parts_).fit(draws[:8, split.train], data.y[split.train])
+found = bgcl.uncertainty(head.predict_samples(draws[8:, split.test]))
 
 # Compare the accuracy of uncertain and certain nodes.
 correct = head.classes_[found.probability.argmax(1)] == data.y[split.test].numpy()

@@ -11,7 +11,7 @@ import numpy as np
 
 import bgcl
 
-epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+epochs = int(sys.argv[1]) if len(sys.argv) > 1 else None
 
 # Make a graph of 240 people. Only the first 200 are known today, with their labels.
 later = bgcl.example_graph(nodes=240)
@@ -25,7 +25,7 @@ today = bgcl.graph_from(
 
 # Train on today's graph and save the model.
 folder = tempfile.mkdtemp()
-bgcl.BGCL(preset="auto", epochs=epochs).fit(today).save(folder)
+bgcl.BGCL(epochs=epochs).fit(today).save(folder)
 
 # Later: load the model and predict the larger graph. The new nodes come with their edges.
 model = bgcl.BGCL.load(folder)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import bgcl
 
-epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+epochs = int(sys.argv[1]) if len(sys.argv) > 1 else None
 
 # Write two tables, nodes.csv and edges.csv.
 chance, folder = random.Random(0), Path(tempfile.mkdtemp())
@@ -39,7 +39,7 @@ print(f"{summary.nodes} nodes, {summary.edges} edges, labels {summary.classes}")
 print("attributes:", ", ".join(data.attribute_names))
 
 # Train, predict, and print the five most uncertain customers.
-model = bgcl.BGCL(preset="auto", epochs=epochs).fit(data)
+model = bgcl.BGCL(epochs=epochs).fit(data)
 columns = bgcl.predict(model, data, samples=40).columns()
 for node in bgcl.rank(columns["least_confidence"])[:5]:
     print(columns["id"][node], columns["predicted"][node], f"{columns['probability'][node]:.2f}")

@@ -11,7 +11,7 @@ import numpy as np
 
 import bgcl
 
-epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+epochs = int(sys.argv[1]) if len(sys.argv) > 1 else None
 random = np.random.default_rng(0)
 
 # Make 280 accounts. Similar accounts pay each other more often.
@@ -32,7 +32,7 @@ names = np.array(accounts["account"])
 data = bgcl.graph_from({"source": names[source], "target": names[target]}, accounts, id="account")
 
 # Train without labels, then predict every account.
-model = bgcl.BGCL(preset="auto", epochs=epochs).fit(data)
+model = bgcl.BGCL(epochs=epochs).fit(data)
 found = bgcl.predict(model, data, samples=60)
 uncertainty = found.uncertainty.least_confidence
 predicted = found.columns()["predicted"]

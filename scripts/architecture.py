@@ -17,9 +17,9 @@ BEFORE = Path(__file__).with_name("architecture_before.json")  # the same figure
 
 # Rooms (folders) and root modules, lowest first. A unit may import only units above it in this list.
 ORDER = (
-    "errors", "validation", "files", "progress", "graph", "data", "augmentation", "settings", "auto_preset",
-    "ready_graph", "model", "checkpoint", "measures", "downstream", "reporting", "estimator", "baselines", "reproduce",
-    "cli",
+    "errors", "validation", "files", "progress", "graph", "data", "augmentation", "settings", "graph_settings",
+    "ready_graph", "model", "checkpoint", "measures", "downstream", "reporting", "parameters", "estimator", "baselines",
+    "reproduce", "cli",
 )  # fmt: skip
 
 # The way of one attribute from a cell of a CSV file to the page, and what each module does with it.
@@ -27,9 +27,11 @@ WAY = (
     ("data.tables", "reads the cell from the CSV file"),
     ("data.columns", "turns its column into numbers"),
     ("data.pyg", "checks the graph that it belongs to"),
-    ("graph.prepared", "scales it, and puts it on a sparse pattern"),
-    ("augmentation.views", "masks it at the learned drop rate"),
-    ("model.encoders.gcn", "turns it, with its neighbors, into an embedding"),
+    ("graph.prepared", "puts it on a sparse pattern"),
+    ("model.scaling", "scales it"),
+    ("augmentation.views", "masks it at the drop rate"),
+    ("model.encoders.mlp", "turns it into what the encoder has learned"),
+    ("model.parts", "puts the node and its neighbors side by side"),
     ("model.posterior", "draws many embeddings of the node"),
     ("downstream.classifier", "turns each draw into class probabilities"),
     ("measures.uncertainty", "measures how far the draws agree"),
@@ -181,7 +183,7 @@ One number in a CSV file goes through these modules until it is part of the repo
 
 {way}
 
-`bgcl.load` takes the first two steps, [`BGCL`](api/model.md) the next five, and `bgcl.predict` and `bgcl.report` the
+`bgcl.load` takes the first two steps, [`BGCL`](api/model.md) the next seven, and `bgcl.predict` and `bgcl.report` the
 rest. To change a step, change its module.
 
 ## Figures

@@ -38,13 +38,12 @@ def picture(position: np.ndarray, label: np.ndarray, wrong: np.ndarray, uncertai
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, help="folder of a run on Cora; default: train a model")
-    parser.add_argument("--epochs", type=int, default=300, help="epochs to train; default: 300")
     arguments = parser.parse_args()
     data = bgcl.load("cora")
-    model = bgcl.BGCL.load(arguments.run) if arguments.run else bgcl.BGCL("cora", epochs=arguments.epochs).fit(data)
+    model = bgcl.BGCL.load(arguments.run) if arguments.run else bgcl.BGCL().fit(data)
     split = bgcl.splits(data, "grace", count=1)[0]
     draws, label = model.sample(data, samples=40).numpy(), data.y.numpy()
-    head = bgcl.MixtureClassifier().fit(draws[:10, split.train], label[split.train])
+    head = bgcl.MixtureClassifier(parts=model.parts_).fit(draws[:10, split.train], label[split.train])
     found = bgcl.uncertainty(head.predict_samples(draws[10:]))
     predicted = head.classes_[found.probability.argmax(1)]
     mean = draws.mean(0)

@@ -36,7 +36,7 @@ def main() -> None:
     rest, labels = np.setdiff1d(np.arange(data.num_nodes), held), data.y.numpy()
     scores = {}
     for name, graph in (("trained without", without(data, held)), ("trained with", data)):
-        model = bgcl.BGCL(preset="cora", epochs=arguments.epochs, seed=arguments.seed).fit(graph, progress=False)
+        model = bgcl.BGCL(preset="paper-cora", epochs=arguments.epochs, seed=arguments.seed).fit(graph, progress=False)
         draws = model.sample(data, samples=60).numpy()
         found = []
         for i in range(arguments.heads):

@@ -57,8 +57,8 @@ def settings_page() -> str:
             parts[-1] += f"\n| `{name}` | `{field.default!r}` | {allowed} | {field.description} |"
     parts += [
         "## Presets",
-        'A preset replaces some defaults: `bgcl.BGCL(preset="cora")`, or `bgcl train GRAPH --preset cora`. The results '
-        'were made with these. `preset="auto"` depends on the size of the graph; see [Your own graph](own_data.md).',
+        'A preset replaces some defaults: `bgcl.BGCL(preset="paper-cora")`, or `bgcl train GRAPH --preset paper-cora`. '
+        "The paper's tables were made with these. See [the method](method.md).",
         "| preset | settings |\n|---|---|",
     ]
     for name, values in presets().items():

@@ -151,14 +151,17 @@ def run(name: str, model: BGCL) -> None:
 
 
 @pytest.mark.parametrize("name", WITHOUT_DATA)
-@pytest.mark.parametrize("settings", [{}, {"preset": "cora", "tau": 0.5, "drop": ["edges", "entries at 0.2"]}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"preset": "paper-cora", "tau": 0.5, "drop": ["edges", "entries at 0.2"]}], ids=str
+)
 def test_scikit_learns_check(name, settings):
     run(name, BGCL(**settings))
 
 
 @pytest.mark.parametrize("name", ON_ARRAYS)
-def test_scikit_learns_check_of_fit(name):
-    run(name, OnArrays(widths=(4, 3), epochs=1))
+@pytest.mark.parametrize("encoder", ["gcn", "mlp"])
+def test_scikit_learns_check_of_fit(name, encoder):
+    run(name, OnArrays(encoder=encoder, widths=(4, 3), part_width=3, epochs=1))
 
 
 @pytest.mark.skipif(not sklearn.__version__.startswith("1.9."), reason="the lists are for scikit-learn 1.9")

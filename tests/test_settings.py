@@ -11,15 +11,29 @@ import bgcl
 from bgcl.augmentation.language import parse_mask
 from bgcl.augmentation.masks import DropEdges
 from bgcl.errors import BGCLError
-from bgcl.settings import DEFAULT, GROUPS, Settings, make_settings, presets
+from bgcl.model.network import Network
+from bgcl.settings import (
+    DEFAULT,
+    ENCODERS,
+    FOR_OTHER_ENCODERS,
+    GROUPS,
+    OBJECTIVES,
+    SPECIFIC,
+    Settings,
+    make_settings,
+    presets,
+)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"tau": 0}, "The setting 'tau' must be a number between 0.02 and 100. Got 0 instead."),
-        ({"epochs": 0}, "The setting 'epochs' must be a whole number between 1 and 1,000,000. Got 0 instead."),
-        ({"epochs": 2.5}, "The setting 'epochs' must be a whole number between 1 and 1,000,000. Got 2.5 instead."),
+        ({"tau": 0}, "The setting 'tau' must be a number between 0.02 and 100, or None. Got 0 instead."),
+        ({"epochs": 0}, "The setting 'epochs' must be a whole number between 1 and 1,000,000, or None. Got 0 instead."),
+        (
+            {"epochs": 2.5},
+            "The setting 'epochs' must be a whole number between 1 and 1,000,000, or None. Got 2.5 instead.",
+        ),
         (
             {"mask_temperature": float("nan")},
             "The setting 'mask_temperature' must be a number between 0.01 and 10. Got",
@@ -38,14 +52,70 @@ from bgcl.settings import DEFAULT, GROUPS, Settings, make_settings, presets
         ),
         ({"clusters_per_batch": 0}, "The setting 'clusters_per_batch' must be a whole number between 1 and 10,000."),
         ({"normalize": "never"}, "The setting 'normalize' must be 'after' or 'before'. Got 'never' instead."),
-        ({"row_norm": True}, "The setting 'row_norm' must be 'length' or 'sum' or 'none'. Got True instead."),
-        ({"row_norm": None}, "The setting 'row_norm' must be 'length' or 'sum' or 'none'. Got None instead."),
-        ({"prior": (1.0,)}, "The setting 'prior' must be 2 numbers above 0 and at most 1,000,000, or a number above 0"),
+        ({"row_norm": True}, "The setting 'row_norm' must be 'auto' or 'length' or 'sum' or 'none'. Got True instead."),
+        ({"row_norm": None}, "The setting 'row_norm' must be 'auto' or 'length' or 'sum' or 'none'. Got None instead."),
+        ({"norm": "group"}, "The setting 'norm' must be 'none' or 'layer' or 'batch'. Got 'group' instead."),
+        ({"jump": "first"}, "The setting 'jump' must be 'last' or 'concatenate' or 'max'. Got 'first' instead."),
+        ({"skip": "perhaps"}, "The setting 'skip' must be true or false. Got 'perhaps' instead."),
+        ({"parts": ()}, "The setting 'parts' must be the parts of the embedding"),
+        ({"parts": "encoder"}, "The setting 'parts' must be the parts of the embedding"),
+        ({"part_width": 0}, "The setting 'part_width' must be a whole number between 1 and 65,536. Got 0 instead."),
+        ({"rate_every": 0}, "The setting 'rate_every' must be a whole number between 1 and 1,000,000. Got 0 instead."),
+        ({"batch_nodes": 1}, "The setting 'batch_nodes' must be a whole number between 2 and"),
+        ({"encoder": "sgae"}, "Unknown encoder 'sgae'. Did you mean sage"),
+        ({"encoder": "transformer"}, "Unknown encoder 'transformer'. Known: mlp, gcn, hops, sage, gin, gat, module."),
+        ({"encoder": 5}, "The setting 'encoder' must be mlp, gcn, hops, sage, gin or gat"),
+        ({"encoder": ["gcn"]}, "The setting 'encoder' must be mlp, gcn, hops, sage, gin or gat"),
+        ({"encoder": None}, "The setting 'encoder' must be mlp, gcn, hops, sage, gin or gat"),
+        ({"objective": "infonec"}, "Unknown objective 'infonec'. Did you mean infonce"),
+        ({"objective": "hinge"}, "Unknown objective 'hinge'. Known: infonce, decorrelation, bootstrap, infomax"),
+        ({"objective": ["infonce"]}, "The setting 'objective' must be infonce, decorrelation, bootstrap or infomax"),
+        ({"objective": None}, "The setting 'objective' must be infonce, decorrelation, bootstrap or infomax"),
+        ({"hops": 2}, "The encoder 'mlp' does not have the setting 'hops'. It belongs to 'hops'."),
+        ({"encoder": "gcn", "heads": 4}, "The encoder 'gcn' does not have the setting 'heads'. It belongs to 'gat'."),
+        (
+            {"encoder": "hops", "hops": 0},
+            "The setting 'hops' must be a whole number between 1 and 64, or None. Got 0 instead.",
+        ),
+        ({"encoder": "hops", "hops": None}, "The encoder 'hops' needs the setting 'hops'."),
+        ({"encoder": "gat", "heads": None}, "The encoder 'gat' needs the setting 'heads'."),
+        ({"tau": None}, "The objective 'infonce' needs the setting 'tau'."),
+        (
+            {"objective": "decorrelation", "tau": 0.4},
+            "The objective 'decorrelation' does not have the setting 'tau'. It belongs to 'infonce'.",
+        ),
+        (
+            {"objective": "infomax", "projection": True},
+            "The objective 'infomax' does not have the setting 'projection'. It belongs to 'infonce'.",
+        ),
+        ({"momentum": 0.9}, "The objective 'infonce' does not have the setting 'momentum'. It belongs to 'bootstrap'."),
+        (
+            {"decorrelation_weight": 0.1},
+            "The objective 'infonce' does not have the setting 'decorrelation_weight'. It belongs to 'decorrelation'.",
+        ),
+        ({"objective": "bootstrap", "momentum": 1}, "The setting 'momentum' must be"),
+        (
+            {"encoder": "gcn", "batch_nodes": 512},
+            "'batch_nodes' needs an encoder that looks at one node at a time (mlp), not 'gcn'. Use 'batches' instead.",
+        ),
+        ({"encoder": "hops", "skip": True}, "The encoder 'hops' does not have the settings 'skip' and 'jump'."),
+        ({"batch_nodes": 64, "batches": 3}, "Give either 'batch_nodes' or 'batches', not both."),
+        (
+            {"objective": "decorrelation", "drop": "neighbors"},
+            "The objective 'decorrelation' has no positive pairs, so 'neighbors' cannot be dropped.",
+        ),
+        (
+            {"encoder": "gcn", "objective": "infomax", "drop": ("edges", "neighbors at 0.2")},
+            "The objective 'infomax' has no positive pairs, so 'neighbors' cannot be dropped.",
+        ),
+        ({"prior": (1.0,)}, "The setting 'prior' must be 2 numbers between 0.001 and 1,000, or a number between 0.001"),
         ({"widths": ()}, "The setting 'widths' must be 1 to 16 whole numbers between 1 and 65,536. Got ()"),
         ({"widths": (16, 0)}, "The setting 'widths' must be"),
         ({"rate_start": (0, 1)}, "The setting 'rate_start' must be"),
+        ({"rate_start": (1e-300, 1e6)}, "The setting 'rate_start' must be 2 numbers between 0.001 and 1,000"),
         ({"epoch": 3}, "Unknown setting 'epoch'. Did you mean epochs?"),
-        ({"preset": "coar"}, "Unknown preset 'coar'. Did you mean cora"),
+        ({"preset": "paper-coar"}, "Unknown preset 'paper-coar'. Did you mean paper-cora"),
+        ({"preset": "cora"}, "Unknown preset 'cora'. Known: paper-cora, paper-citeseer"),
         ({"drop": "egdes"}, "Unknown mask 'egdes' in 'egdes'. Did you mean edges"),
         ({"drop": (5,)}, "The setting 'drop' must be what a view drops"),
         ({"drop": 5}, "The setting 'drop' must be what a view drops"),
@@ -133,8 +203,63 @@ def test_changed_settings_are_checked_again() -> None:
 def test_settings_that_are_none_are_left_out_of_json() -> None:
     written = Settings(loss_nodes=None, rate_nodes=5).to_json()
     assert "loss_nodes" not in written
-    assert written.keys() == Settings.model_fields.keys() - {"loss_nodes"}
+    of_others = {"hops", "heads", "decorrelation_weight", "momentum"}
+    assert written.keys() == Settings.model_fields.keys() - {"loss_nodes", "epochs"} - of_others
     assert Settings(**written) == Settings(loss_nodes=None, rate_nodes=5)
+
+
+@pytest.mark.parametrize("objective", [name for name in OBJECTIVES if name != "module"])
+@pytest.mark.parametrize("encoder", [*(name for name in ENCODERS if name != "module"), "pyg:GraphConv"])
+def test_every_encoder_goes_with_every_objective_by_default(encoder: str, objective: str) -> None:
+    settings = Settings(encoder=encoder, objective=objective)
+    assert settings == Settings(**dict(settings))
+    for owner, own in SPECIFIC.items():
+        for name, default in own.items():
+            has = owner in (encoder, objective)
+            assert (getattr(settings, name) is not None) == has
+            if has and (owner, encoder) != ("infonce", "mlp"):
+                assert getattr(settings, name) == default
+    takes_positives = any(mask.on == "positives" for mask in settings.masks())
+    assert takes_positives == (encoder == "mlp" and objective == "infonce")
+
+
+def test_the_default_of_a_setting_depends_on_the_encoder() -> None:
+    for encoder in ("gcn", "hops", "sage", "gin", "gat", "module", "pyg:GraphConv"):
+        settings = Settings(encoder=encoder)
+        for name, default in FOR_OTHER_ENCODERS.items():
+            assert getattr(settings, name) == default
+        assert (settings.tau, settings.projection) == (0.4, True)
+    assert Settings() == Settings(encoder="mlp", objective="infonce")
+    for name, field in Settings.model_fields.items():
+        assert getattr(Settings(), name) == field.default, name
+
+
+def test_a_given_setting_comes_before_the_default_of_the_encoder() -> None:
+    given = {"drop": ("nodes",), "widths": (9, 5), "norm": "batch", "row_norm": "sum", "epochs": 7, "tau": 0.9}
+    settings = Settings(encoder="gcn", **given)
+    assert {name: getattr(settings, name) for name in given} == given
+
+
+@pytest.mark.parametrize(
+    ("given", "layers"),
+    [
+        ({}, 2),
+        ({"widths": (8,)}, 1),
+        ({"encoder": "gcn", "widths": (8, 8, 8)}, 3),
+        ({"encoder": "hops", "widths": (8, 8)}, 3),
+        ({"encoder": "hops", "widths": (8,), "hops": 5}, 5),
+        ({"encoder": "module"}, 1),
+        ({"encoder": "pyg:GraphConv", "widths": (8,)}, 1),
+    ],
+)
+def test_masks_reach_as_many_layers_as_the_encoder_has(given: dict[str, object], layers: int) -> None:
+    settings = Settings(**given, drop=f"features of layer {layers}")
+    assert settings.layers == layers
+    if settings.encoder != "module":  # whose layer is only known together with the module
+        network = Network(12, settings)
+        assert network.encoder.masked_layers == layers
+    with pytest.raises(BGCLError, match=f"names layer {layers + 1}, but the model has only {layers}"):
+        Settings(**given, drop=f"features of layer {layers + 1}")
 
 
 def test_a_mask_that_no_sentence_describes_is_refused() -> None:

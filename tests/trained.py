@@ -5,7 +5,15 @@ from torch_geometric.data import Data
 
 from bgcl import BGCL
 
-SMALL = {"widths": (8, 4), "epochs": 2, "tau": 0.4, "drop": ("connections in 2 blocks", "features")}
+PAPER = {
+    "encoder": "gcn",
+    "widths": (8, 4),
+    "epochs": 2,
+    "tau": 0.4,
+    "drop": ("connections in 2 blocks", "features"),
+}
+DEFAULT = {"widths": (8, 4), "epochs": 2, "tau": 0.4, "drop": ("entries", "neighbors"), "part_width": 3}
+KINDS = {"paper": PAPER, "default": DEFAULT}  # the paper's encoder, and the default with embeddings in parts
 
 
 def small_data() -> Data:
@@ -15,5 +23,5 @@ def small_data() -> Data:
     return Data(x=x, edge_index=torch.randint(25, (2, 60), generator=generator), y=torch.arange(25) % 3)
 
 
-def small_model(data: Data, **settings: object) -> BGCL:
-    return BGCL(**SMALL | settings).fit(data, progress=False)
+def small_model(data: Data, kind: str = "paper", **settings: object) -> BGCL:
+    return BGCL(**KINDS[kind] | settings).fit(data, progress=False)

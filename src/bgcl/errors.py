@@ -1,7 +1,9 @@
 """Errors that users can fix. The message is one line: what is wrong, and what to do."""
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 
 
 class BGCLError(ValueError):
@@ -12,6 +14,10 @@ class BGCLError(ValueError):
     Traceback (most recent call last):
     bgcl.errors.BGCLError: Unknown setting 'tua'. Did you mean tau?
     """
+
+
+class CannotWriteError(BGCLError):
+    """A file or a folder cannot be written: there is no room or no permission, or another process has the folder."""
 
 
 class InterruptedRunError(Exception):
@@ -27,3 +33,26 @@ def nearest(word: str, known: Iterable[str]) -> str:
     known = list(known)
     close = difflib.get_close_matches(word, known, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(close)}?" if close else f"Known: {', '.join(known)}."
+
+
+@contextlib.contextmanager
+def one_line(path: str | os.PathLike[str], remedy: str = "Train again, or restore the file.") -> Iterator[None]:
+    """The border of a reader: whatever goes wrong while it reads a file becomes one line that names the file.
+
+    >>> with one_line("graph.json"):
+    ...     [][0]
+    Traceback (most recent call last):
+    bgcl.errors.BGCLError: graph.json is damaged (list index out of range). Train again, or restore the file.
+    """
+    try:
+        yield
+    except (BGCLError, MemoryError):
+        raise
+    except OSError as error:
+        raise BGCLError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except Exception as error:  # a damaged file can make any reader fail in any way
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise BGCLError(f"{path} is damaged ({why[:_LONGEST]}). {remedy}") from error
+
+
+_LONGEST = 200  # letters of another library's error

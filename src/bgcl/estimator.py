@@ -1,50 +1,58 @@
 """`BGCL`: the method as one scikit-learn estimator."""
 
+import contextlib
 import copy
+import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex
 
 import numpy.typing as npt
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from bgcl import auto_preset, checkpoint
+from bgcl import checkpoint
 from bgcl.augmentation.drop_rates import RatePosterior
-from bgcl.augmentation.masks import Mask
 from bgcl.data.pyg import check_graph
 from bgcl.errors import BGCLError
+from bgcl.files import sole_use
 from bgcl.graph.clusters import Batches
+from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.measures.disagreement import disagreement
-from bgcl.model.network import Network
-from bgcl.model.objectives.infonce import contrastive_log_likelihood
-from bgcl.model.posterior import Moments, draws, moments
+from bgcl.model.network import Alike, Network
+from bgcl.model.objectives.base import Objective
+from bgcl.model.posterior import Moments, draws, moments, pairs_of_views
+from bgcl.model.scaling import are_dense_numbers
 from bgcl.model.training import Record, Training
+from bgcl.parameters import BGCLParameters
+from bgcl.progress import status
 from bgcl.ready_graph import GraphMemo, ReadyGraph, check_device
-from bgcl.reporting.progress import Progress, reporter
-from bgcl.settings import AUTO, DEFAULT, Default, Settings, is_default, make_settings
+from bgcl.reporting.progress import Progress, reporter, shows_line
+from bgcl.settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+log = logging.getLogger("bgcl")
 
 
 class NotFittedError(BGCLError, SklearnNotFittedError):  # type: ignore[misc]
     """A method needs a fitted model. It is scikit-learn's `NotFittedError` too."""
 
 
-class BGCL(BaseEstimator):  # type: ignore[misc]
+class BGCL(BGCLParameters):
     """Bayesian graph contrastive learning: a distribution over embeddings for each node, learned without labels.
 
-    Every argument is a setting. An argument that is not given has the value of the preset, or else the default of
-    `bgcl.Settings`. Values are checked by `fit`, not before.
+    Every argument is a setting, and none has to be given. What is not given has the value of the preset, or else the
+    default of `bgcl.Settings`, which depends on encoder and objective. Values are checked by `fit`, not before.
 
     Args:
-        preset: a name from `bgcl.presets()`, or "auto" for settings that depend on the size of the graph.
+        preset: a name from `bgcl.presets()`, such as "paper-cora".
         drop: what a view drops, one sentence for each mask, such as `["edges", "entries at 0.2"]`.
         normalize: normalize the adjacency matrix "after" or "before" it is masked.
         mask_values: "hard" masks of 0 and 1, or "relaxed" ones in between.
@@ -52,18 +60,37 @@ class BGCL(BaseEstimator):  # type: ignore[misc]
         rate_draw: draw masks at a "sample" of the drop rate's posterior, or at its "median".
         rate_start: `a` and `b` of the Kumaraswamy posterior at the start.
         prior: `alpha` and `beta` of the Beta prior, or one number c for `Beta(c/L, c(L-1)/L)`.
+        encoder: "mlp", "gcn" (the paper's), "hops", "sage", "gin" or "gat"; "pyg:NAME" for a convolution of PyTorch
+            Geometric; or a module that is called with `(x, edge_index, edge_weight)`.
         widths: output width of each layer.
         activation: "relu" or "prelu".
-        row_norm: divide each node's attributes by their "length", their "sum", or by nothing ("none").
-        tau: temperature of the contrastive loss.
+        norm: "layer", "batch" or "none": normalization before each activation.
+        skip: add the input of a layer to its output, from the second layer on.
+        jump: hand on the output of the "last" layer, or those of all layers: "concatenate" or "max".
+        hops: how many hops the encoder "hops" keeps.
+        heads: attention heads of the encoder "gat".
+        row_norm: divide each node's attributes by their "length", their "sum", or by nothing ("none"). "auto" also
+            weighs columns, and takes ranks of dense numbers.
+        parts: the parts of the embedding, one sentence for each, such as `["encoder", "attributes hop 1"]`.
+        part_width: width of the parts that are not trained.
+        objective: "infonce" (the paper's), "decorrelation", "bootstrap" or "infomax"; or a
+            `bgcl.model.objectives.base.Objective`.
+        tau: temperature of the objective "infonce".
+        projection: whether the objective "infonce" has a projection head.
+        negatives: the nodes that the objective "infonce" tells a node from: those of "both views", or only of the
+            "other view".
+        decorrelation_weight: weight of the decorrelation in the objective "decorrelation".
+        momentum: how slowly the copy of the encoder follows in the objective "bootstrap".
         shared_information: share of the possible information that the views must still have in common.
         kl_weight: weight of the KL divergence of the drop rates.
         weight_decay: weight of the KL divergence of the weights.
-        epochs: number of epochs.
+        epochs: number of epochs; None: as many as make 300 steps.
         lr_weights: learning rate of the encoder.
         lr_rates: learning rate of the drop rates.
         batches: batches in an epoch, each a union of METIS clusters.
         clusters_per_batch: clusters in a batch.
+        batch_nodes: nodes in a batch of random nodes, for the encoder "mlp"; None: no such batches.
+        rate_every: a drop-rate step follows every n-th encoder step.
         loss_nodes: nodes in the loss of an encoder step; None: all.
         rate_nodes: nodes in the loss of a drop-rate step; None: all.
         draw_scale: embeddings are drawn at this fraction of the drop rates.
@@ -77,86 +104,15 @@ class BGCL(BaseEstimator):  # type: ignore[misc]
         history_: a `Record` for each epoch.
         graph_: size and fingerprint of the training graph.
         recipe_: how the training graph was read from tables; None if it was not.
+        parts_: widths of the parts of the embedding, for `bgcl.MixtureClassifier(parts=model.parts_)`.
         network_: the torch module.
 
     >>> import bgcl
     >>> data = bgcl.load("cora")
-    >>> model = bgcl.BGCL(preset="cora", epochs=1, seed=0).fit(data, progress=False)
+    >>> model = bgcl.BGCL(preset="paper-cora", epochs=1, seed=0).fit(data, progress=False)
     >>> model.sample(data, samples=3).shape
     torch.Size([3, 2708, 128])
     """
-
-    def __init__(
-        self, preset: str | None = None, *,
-        drop: str | Mask | Sequence[str | Mask] = DEFAULT,
-        normalize: Literal["after", "before"] | Default = DEFAULT,
-        mask_values: Literal["relaxed", "hard"] | Default = DEFAULT,
-        mask_temperature: float | Default = DEFAULT,
-        rate_draw: Literal["sample", "median"] | Default = DEFAULT,
-        rate_start: tuple[float, float] | Default = DEFAULT,
-        prior: tuple[float, float] | float | Default = DEFAULT,
-        widths: Sequence[int] | Default = DEFAULT,
-        activation: Literal["relu", "prelu"] | Default = DEFAULT,
-        row_norm: Literal["length", "sum", "none"] | Default = DEFAULT,
-        tau: float | Default = DEFAULT,
-        shared_information: float | Default = DEFAULT,
-        kl_weight: float | Default = DEFAULT,
-        weight_decay: float | Default = DEFAULT,
-        epochs: int | Default = DEFAULT,
-        lr_weights: float | Default = DEFAULT,
-        lr_rates: float | Default = DEFAULT,
-        batches: int | Default = DEFAULT,
-        clusters_per_batch: int | Default = DEFAULT,
-        loss_nodes: int | Default | None = DEFAULT,
-        rate_nodes: int | Default | None = DEFAULT,
-        draw_scale: float | Default = DEFAULT,
-        seed: int | Default = DEFAULT,
-        device: str = DEFAULT,
-        memory_budget: int | Default = DEFAULT,
-    ) -> None:  # fmt: skip
-        self.preset = preset
-        self.drop = drop
-        self.normalize = normalize
-        self.mask_values = mask_values
-        self.mask_temperature = mask_temperature
-        self.rate_draw = rate_draw
-        self.rate_start = rate_start
-        self.prior = prior
-        self.widths = widths
-        self.activation = activation
-        self.row_norm = row_norm
-        self.tau = tau
-        self.shared_information = shared_information
-        self.kl_weight = kl_weight
-        self.weight_decay = weight_decay
-        self.epochs = epochs
-        self.lr_weights = lr_weights
-        self.lr_rates = lr_rates
-        self.batches = batches
-        self.clusters_per_batch = clusters_per_batch
-        self.loss_nodes = loss_nodes
-        self.rate_nodes = rate_nodes
-        self.draw_scale = draw_scale
-        self.seed = seed
-        self.device = device
-        self.memory_budget = memory_budget
-
-    def settings_for(self, data: Data) -> Settings:
-        """The settings with which `fit` would train on a graph.
-
-        A given argument comes first, then what `preset="auto"` and the reader of the graph suggest, then the preset.
-        """
-        suggested = auto_preset.row_scaling(data) | (auto_preset.pick(data) if self.preset == AUTO else {})
-        return make_settings(self.preset, **suggested | self.given())
-
-    def given(self) -> dict[str, Any]:
-        """The settings that the constructor or `set_params` was given, by name.
-
-        >>> BGCL("cora", tau=0.5).given()
-        {'tau': 0.5}
-        """
-        params = self.get_params(deep=False)
-        return {name: value for name, value in params.items() if name != "preset" and not is_default(value)}
 
     def fit(
         self, data: Data, y: object = None, *, out: str | os.PathLike[str] | None = None, resume: bool = False,
@@ -178,18 +134,27 @@ class BGCL(BaseEstimator):  # type: ignore[misc]
         Raises:
             BGCLError: a setting, the graph or the folder is not valid, or the loss is not finite.
         """
+        with contextlib.nullcontext() if out is None else sole_use(out):
+            return self._fit(data, None if out is None else Path(out), resume, progress)
+
+    def _fit(self, data: Data, folder: Path | None, resume: bool, progress: Progress) -> Self:
         checked = check_graph(data)
-        settings = self.settings_for(checked)
-        ready = ReadyGraph(checked, settings.row_norm, settings.device)
-        network = Network(ready.facts.num_attributes, settings).to(settings.device)
-        training = Training(network, Batches(ready.prepared, settings.batches, settings.clusters_per_batch), settings)
-        folder = None if out is None else Path(out)
+        settings = self._settings(checked)
+        ready = ReadyGraph(checked, settings.device)
+        network = Network(
+            ready.facts.num_attributes, settings, dense=are_dense_numbers(ready.prepared.features),
+            **copy.deepcopy(self._modules()),
+        ).to(settings.device)  # fmt: skip
+        generator = torch.Generator(settings.device).manual_seed(settings.seed)
+        with status("Preparing the graph", show=shows_line(progress)):
+            ready.scaled = network.fit_graph(ready.prepared, generator)
+        training = Training(network, _batches(ready.scaled, settings), settings)
         history = checkpoint.resume(training, settings, ready.facts, folder) if resume else []
         self.settings_, self.network_, self.graph_ = settings, network, ready.facts
         self.recipe_ = ready.checked.recipe if "recipe" in ready.checked else None
         self.history_: list[Record] = history
         self._memo = GraphMemo(data, ready)
-        with reporter(progress, settings.epochs, training.epoch) as report:
+        with reporter(progress, settings.epochs or 0, training.epoch) as report:
             for record in training.run():
                 if folder is not None:
                     checkpoint.save_epoch(folder, training, record, self.graph_, self.recipe_)
@@ -225,7 +190,7 @@ class BGCL(BaseEstimator):  # type: ignore[misc]
             raise BGCLError(f"The seed must be a whole number between 0 and 2^63. Got {seed} instead.")
         settings = self.settings_ if scale is None else self.settings_.with_changes(draw_scale=scale)
         generator = torch.Generator(settings.device).manual_seed(settings.seed if seed is None else seed)
-        return draws(network, graph, samples, generator, scale=settings.draw_scale, hard=hard)
+        return draws(network, graph, samples, generator, scale=settings.draw_scale, hard=hard, alike=self._alike(data))
 
     def moments(
         self, data: Data, samples: int = 100, *, scale: float | None = None, hard: bool = False, seed: int | None = None
@@ -242,23 +207,27 @@ class BGCL(BaseEstimator):  # type: ignore[misc]
         """Contrastive model disagreement of each node, `(N,)`: a measure of uncertainty that needs no labels."""
         if samples < 4:
             raise BGCLError(f"A disagreement needs 4 samples or more, two pairs. Got {samples} instead.")
-        network, _ = self._ready(data)
-        stream = (network.head(draw) for draw in self.draws(data, samples - samples % 2, seed=seed))
-        pairs = zip(stream, stream, strict=True)
+        (network, graph), settings = self._ready(data), self.settings_
+        generator = torch.Generator(settings.device).manual_seed(settings.seed if seed is None else seed)
+        pairs = pairs_of_views(network, graph, samples // 2, generator, scale=settings.draw_scale)
         with torch.no_grad():
-            return disagreement(contrastive_log_likelihood(o, t, self.settings_.tau) for o, t in pairs)
+            return disagreement(network.objective.log_likelihood(o, t) for o, t in pairs)
 
     def embed(self, data: Data) -> Tensor:
         """The embeddings without masks, `(N, d)`: the non-Bayesian setting."""
         network, graph = self._ready(data)
         with torch.no_grad():
-            embeddings: Tensor = network.encoder(graph)
-        return embeddings.cpu()
+            return network.embed(graph, self._alike(data)).cpu()
 
     @property
     def drop_rates_(self) -> dict[str, list[RatePosterior]]:
         """For each view, "o" and "t", the posterior of each mask's drop rates."""
         return self._fitted().augmentation.posteriors()
+
+    @property
+    def parts_(self) -> tuple[int, ...]:
+        """The widths of the parts of the embedding."""
+        return self._fitted().parts.widths
 
     def plot_training(self) -> "Figure":
         """The loss and the expected drop rates by epoch, as a matplotlib `Figure`."""
@@ -280,27 +249,34 @@ class BGCL(BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Save the fitted model in a folder, as safetensors and TOML."""
-        network = self._fitted()
-        checkpoint.write_about(Path(folder), self.settings_, self.graph_)
-        checkpoint.write_recipe(Path(folder), self.recipe_)
-        checkpoint.write_history(Path(folder), self.history_)
-        checkpoint.write_tensors(Path(folder), network.state_dict())
+        state = self._fitted().state_dict()
+        checkpoint.save(Path(folder), self.settings_, self.graph_, self.recipe_, self.history_, state)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], *, device: str = "cpu") -> Self:
+    def load(
+        cls, folder: str | os.PathLike[str], *, device: str = "cpu", encoder: nn.Module | None = None,
+        objective: Objective | None = None,
+    ) -> Self:  # fmt: skip
         """A model that was saved, or the latest epoch of a run.
+
+        Args:
+            folder: the folder.
+            device: device to compute on.
+            encoder: the module that was given as encoder, if one was. Its weights are replaced by the saved ones.
+            objective: the objective that was given, if one was.
 
         Raises:
             BGCLError: a file is missing or damaged, or the files do not fit together.
         """
         check_device(device)
         saved = checkpoint.read(folder)
-        model = cls(**dict(saved.settings.with_changes(device=device)))
-        model.settings_, model.graph_ = saved.settings.with_changes(device=device), saved.graph
+        settings = saved.settings.with_changes(device=device)
+        both = {"encoder": encoder, "objective": objective}
+        modules: dict[str, Any] = {name: given for name, given in both.items() if given is not None}
+        model = cls(**dict(settings) | modules)
+        model.settings_, model.graph_ = settings, saved.graph
         model.history_, model.recipe_ = saved.history, saved.recipe
-        model.network_ = Network(saved.graph.num_attributes, model.settings_)
-        checkpoint.load_network(model.network_, saved, Path(folder))
-        model.network_.to(device)
+        model.network_ = checkpoint.network_of(saved, settings, Path(folder), **copy.deepcopy(modules)).to(device)
         return model
 
     def check_trained_on(self, data: Data) -> None:
@@ -319,13 +295,31 @@ class BGCL(BaseEstimator):  # type: ignore[misc]
         found, expected = ready.checked.x.shape[1], self.graph_.num_attributes
         if found != expected:
             raise BGCLError(f"The graph has {found} attributes, but the model was trained on {expected}.")
-        return network, ready.prepared
+        if ready.scaled is None:
+            self._warn_of_numbers(network, ready)
+            ready.scaled = network.scaling(ready.prepared)
+        return network, ready.scaled
+
+    def _alike(self, data: Data) -> Alike:
+        """The graphs of alike nodes, which all draws of a graph share."""
+        ready = self._ready_graph(data)
+        ready.alike = ready.alike or self.network_.alike(self._ready(data)[1])
+        return ready.alike
+
+    def _warn_of_numbers(self, network: Network, ready: ReadyGraph) -> None:
+        """Positions are by the ids of nodes, or by their numbers, which mean little in another graph."""
+        by_number = network.parts.structure is not None and ready.prepared.keys is None
+        if by_number and ready.facts.fingerprint != self.graph_.fingerprint:
+            log.warning(
+                "This is not the training graph, and its nodes have no ids (data.ids). So the part 'structure' of "
+                "the embedding takes a node by its number: nodes of both graphs must have the same numbers."
+            )
 
     def _ready_graph(self, data: Data) -> ReadyGraph:
         """The same graph is checked, sorted and hashed only once."""
         memo: GraphMemo | None = getattr(self, "_memo", None)
         if memo is None or not memo.holds(data):
-            ready = ReadyGraph(check_graph(data), self.settings_.row_norm, self.settings_.device)
+            ready = ReadyGraph(check_graph(data), self.settings_.device)
             self._memo = memo = GraphMemo(data, ready)
         return memo.ready
 
@@ -348,3 +342,9 @@ class BGCL(BaseEstimator):  # type: ignore[misc]
         memo[id(self)] = twin
         twin.__dict__.update(copy.deepcopy({k: v for k, v in vars(self).items() if k != "_memo"}, memo))
         return twin
+
+
+def _batches(graph: PreparedGraph, settings: Settings) -> Batches | NodeBatches:
+    if settings.batch_nodes is not None:
+        return NodeBatches(graph, settings.batch_nodes)
+    return Batches(graph, settings.batches, settings.clusters_per_batch)

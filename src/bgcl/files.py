@@ -1,34 +1,101 @@
 """Files that are written completely or not at all, and locks between processes."""
 
 import contextlib
+import fcntl
+import glob
 import hashlib
 import os
+import platform
+import secrets
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bgcl.errors import BGCLError
+from bgcl.errors import CannotWriteError
+
+LOCK = ".lock"  # the file in a folder that a process keeps to itself; it names the process
+_held: dict[str, int] = {}  # the thread that has a folder
 
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path next to `path`, and rename it to `path` if the block ends without an error."""
+    """Yield a temporary path next to `path`, and rename it to `path` if the block ends without an error.
+
+    The contents are on the disk before the new name is, so a power cut leaves the old file or the new one. Temporary
+    files of `path` that a killed process left behind are removed.
+    """
     path = Path(path)
+    part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part{path.suffix}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=f".part{path.suffix}", dir=path.parent)
+        _make_folder(path.parent)
+        handle = _new(part)
     except OSError as error:
-        raise BGCLError(f"Cannot write {path}: {error.strerror}. Choose another folder.") from error
-    os.close(handle)
-    part = Path(name)
+        raise CannotWriteError(f"Cannot write {path}: {error.strerror}. Choose another folder.") from error
     try:
+        _remove_leftovers(path.parent, path)
         yield part
-        part.chmod(0o644)
+        sync(part)
         os.replace(part, path)
+        sync(path.parent)
     except OSError as error:
-        raise BGCLError(f"Cannot write {path}: {error.strerror or error}. Nothing was changed.") from error
+        raise CannotWriteError(f"Cannot write {path}: {error.strerror or error}. Nothing was changed.") from error
     finally:
+        os.close(handle)
         part.unlink(missing_ok=True)
+
+
+def _new(part: Path) -> int:
+    """Make a file and lock it."""
+    while True:
+        handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # less what the user's umask takes away
+        _lock(handle)
+        if os.fstat(handle).st_nlink:
+            return handle
+        os.close(handle)  # another process took it for a leftover before it was locked
+
+
+def _remove_leftovers(folder: Path, path: Path | None = None) -> None:
+    """Remove temporary files, those of `path` or all, whose process is gone. The system has released their locks."""
+    random = "[0-9a-f]" * 8
+    name, ending = ("*", "*") if path is None else (glob.escape(path.name), glob.escape(path.suffix))
+    for left in folder.glob(f".{name}.{random}.part{ending}"):
+        with contextlib.suppress(OSError):
+            handle = os.open(left, os.O_RDWR)
+            try:
+                if _lock(handle):
+                    left.unlink()
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file, and say whether it was free. The lock ends when the file is closed."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _make_folder(folder: Path) -> list[Path]:
+    """Make a folder with its parents, wait until their names are on the disk, and return those that were made."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        sync(each.parent)
+    return missing
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk. Some folders cannot be waited for."""
+    with contextlib.suppress(OSError) if path.is_dir() else contextlib.nullcontext():
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -45,3 +112,75 @@ def exclusive(path: str | os.PathLike[str]) -> Iterator[None]:
     name = hashlib.sha256(str(Path(path).resolve()).encode()).hexdigest()[:20]
     with FileLock(Path(tempfile.gettempdir()) / f"bgcl-{name}.lock"):
         yield
+
+
+@contextlib.contextmanager
+def sole_use(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep a folder to this process. If it is not there, it is made, and removed again if nothing was put into it.
+
+    The system releases the lock when the process ends, however it ends, so an old lock never blocks. Temporary files
+    that a killed process left in the folder are removed. The thread that has the folder may ask for it again.
+
+    Raises:
+        CannotWriteError: another process, or another thread, has the folder. The error names the process.
+    """
+    folder = Path(folder)
+    place = str(folder.resolve())
+    if _held.get(place) == threading.get_ident():  # this thread has it already
+        yield
+        return
+    try:
+        missing, handle = _take(folder)
+    except OSError as error:
+        raise CannotWriteError(f"Cannot write {folder}: {error.strerror or error}. Choose another folder.") from error
+    if handle is None:
+        raise CannotWriteError(
+            f"{folder} is in use by {_owner(folder)}. Wait until it has finished, or choose another folder."
+        )
+    try:
+        _held[place] = threading.get_ident()
+        with contextlib.suppress(OSError):  # it is only for the error of another process
+            now = time.strftime("%Y-%m-%d %H:%M:%S")
+            os.truncate(handle, 0)
+            os.write(handle, f"process {os.getpid()} on {platform.node()}, since {now}".encode())
+        _remove_leftovers(folder)
+        yield
+    finally:
+        _held.pop(place, None)
+        with contextlib.suppress(OSError):
+            (folder / LOCK).unlink(missing_ok=True)
+        os.close(handle)
+        with contextlib.suppress(OSError):
+            for each in missing:
+                each.rmdir()  # only if it is empty
+
+
+def _take(folder: Path) -> tuple[list[Path], int | None]:
+    """Make and lock a folder: the folders that were made, and the open lock; None if another process has it."""
+    missing: list[Path] = []
+    while True:
+        missing += _make_folder(folder)
+        try:
+            handle = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o666)
+        except FileNotFoundError:  # another process has just removed the folder that it had made
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:  # a folder in which nothing can be locked is another error
+            os.close(handle)
+            if not isinstance(error, BlockingIOError | PermissionError):
+                raise
+            return missing, None
+        if os.fstat(handle).st_nlink:
+            return missing, handle
+        os.close(handle)  # the process before removed it after this one had opened it
+
+
+def _owner(folder: Path) -> str:
+    """The process that has a folder. It writes its name just after it has taken the lock."""
+    for _ in range(20):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            if name := (folder / LOCK).read_text("utf-8"):
+                return name
+        time.sleep(0.02)
+    return "another process"

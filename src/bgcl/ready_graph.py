@@ -2,25 +2,33 @@
 
 import weakref
 import zlib
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from bgcl.data.facts import GraphFacts
+from bgcl.data.structure import hashes
 from bgcl.errors import BGCLError
 from bgcl.graph.csr import without_beta_warning
-from bgcl.graph.prepared import PreparedGraph, RowNorm, prepare
+from bgcl.graph.prepared import PreparedGraph, prepare
 
 
 class ReadyGraph:
     """A graph that `check_graph` returned, in the form that the model needs, and its facts."""
 
-    def __init__(self, checked: Data, row_norm: RowNorm, device: str) -> None:
+    def __init__(self, checked: Data, device: str) -> None:
         check_device(device)
         self.checked = checked
-        self.prepared: PreparedGraph = prepare(checked, row_norm=row_norm, device=device)
+        prepared = prepare(checked, row_norm="none", device=device)
+        self.prepared: PreparedGraph = replace(prepared, keys=_keys(checked, device))
+        self.scaled: PreparedGraph | None = None  # with the attributes scaled as the model needs them
+        self.alike: dict[Any, PreparedGraph] | None = None  # the graphs of alike nodes, by the fitted model
 
     @cached_property
     def facts(self) -> GraphFacts:
@@ -42,6 +50,30 @@ class GraphMemo:
             isinstance(tensor, Tensor) and seen() is tensor and checksum == _checksum(tensor)
             for (seen, checksum), tensor in pairs
         )
+
+
+def _keys(data: Data, device: str) -> Tensor | None:
+    """A number for each node that depends only on its id, `(N,)`; None if the nodes have no ids."""
+    ids = getattr(data, "ids", None)
+    if ids is None:
+        return None
+    texts = [str(each) for each in (ids.tolist() if isinstance(ids, Tensor | np.ndarray) else ids)]
+    # The id 24 has the same key as a number and as a text: one new id that is a text makes all of them texts.
+    whole = np.array([_is_whole(text) for text in texts], dtype=bool)
+    found = np.empty(len(texts), dtype=np.uint64)
+    every = np.array(texts, dtype=object)
+    if whole.any():
+        found[whole] = hashes(pa.array([int(text) for text in every[whole]], pa.int64()))
+    if not whole.all():
+        found[~whole] = hashes(pa.array(every[~whole].tolist(), pa.string()))
+    return torch.from_numpy(found.view(np.int64).copy()).to(device)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text is a whole number of 64 bits as Python writes it."""
+    if not text.removeprefix("-").isdecimal() or len(text) > 20:
+        return False
+    return str(int(text)) == text and -(2**63) <= int(text) < 2**63
 
 
 def _tensors(data: Data) -> tuple[Tensor, Tensor]:

@@ -12,10 +12,8 @@ from bgcl.augmentation.masks import Mask
 from bgcl.errors import BGCLError, nearest
 from bgcl.validation import CheckedSettings, Number, Whole, Width
 
-Positive = Annotated[Number, Field(gt=0, le=1e6)]
+Positive = Annotated[Number, Field(ge=1e-3, le=1e3)]
 SomeNodes = Annotated[Whole, Field(ge=2, le=10**12)]
-
-AUTO = "auto"  # the preset that depends on the size of the graph, see `bgcl.auto_preset`
 Default = Literal["default"]
 DEFAULT: Default = "default"  # the value of an argument of `BGCL` that was not given
 
@@ -24,8 +22,9 @@ class AugmentationSettings(CheckedSettings):
     """What each view drops, and how its drop rates are learned."""
 
     drop: tuple[str, ...] = Field(
-        default=("edges", "entries"), min_length=1, description="what a view drops: one sentence for each mask"
-    )
+        default=("entries", "neighbors"), min_length=1,
+        description="what a view drops: one sentence for each mask",
+    )  # fmt: skip
     normalize: Literal["after", "before"] = Field(
         default="after", description="normalize the adjacency matrix after or before it is masked"
     )
@@ -48,37 +47,83 @@ class AugmentationSettings(CheckedSettings):
 
 
 class EncoderSettings(CheckedSettings):
-    """The encoder and the scale of its input."""
+    """The encoder, the scale of its input, and the parts of the embedding."""
 
+    encoder: str = Field(
+        default="mlp",
+        description="mlp, gcn, hops, sage, gin or gat; pyg:NAME for a convolution of PyTorch Geometric; module for a "
+        "module of your own",
+    )
     widths: tuple[Width, ...] = Field(
-        default=(256, 128), min_length=1, max_length=16, description="the output width of each layer"
+        default=(512, 256), min_length=1, max_length=16, description="the output width of each layer"
     )
     activation: Literal["relu", "prelu"] = Field(default="relu", description="activation function after each layer")
-    row_norm: Literal["length", "sum", "none"] = Field(
-        default="length", description="divide each node's attributes by their length, by their sum, or by nothing"
+    norm: Literal["none", "layer", "batch"] = Field(
+        default="layer", description="normalization before each activation: none, LayerNorm or BatchNorm"
     )
+    skip: bool = Field(default=False, description="add the input of a layer to its output, from the second layer on")
+    jump: Literal["last", "concatenate", "max"] = Field(
+        default="last",
+        description="what is handed on: the last layer's output, or those of all layers (jumping knowledge)",
+    )
+    hops: Annotated[Whole, Field(ge=1, le=64)] | None = Field(
+        default=None, description="K, how many hops the encoder 'hops' keeps"
+    )
+    heads: Annotated[Whole, Field(ge=1, le=256)] | None = Field(
+        default=None, description="attention heads of the encoder 'gat'"
+    )
+    row_norm: Literal["auto", "length", "sum", "none"] = Field(
+        default="auto",
+        description="divide each node's attributes by their length, by their sum, or by nothing; auto also weighs "
+        "columns, and takes ranks of dense numbers",
+    )
+    parts: tuple[str, ...] = Field(
+        default=(
+            "attributes", "attributes hop 1", "attributes hop 2", "structure hop 1", "encoder", "encoder diffused",
+            "encoder diffused among alike", "encoder diffused among alike and neighbors",
+            "encoder diffused among alike neighborhoods",
+        ),
+        min_length=1, description="the parts of the embedding: one sentence for each",
+    )  # fmt: skip
+    part_width: Width = Field(default=256, description="width of the parts that are not trained")
 
 
 class ObjectiveSettings(CheckedSettings):
     """What the encoder minimizes and the augmentation maximizes."""
 
-    tau: Number = Field(default=0.4, ge=0.02, le=100, description="temperature of the contrastive loss")
+    objective: str = Field(default="infonce", description="infonce, decorrelation, bootstrap or infomax")
+    tau: Annotated[Number, Field(ge=0.02, le=100)] | None = Field(
+        default=0.15, description="temperature of the objective 'infonce'"
+    )
+    projection: bool | None = Field(default=False, description="whether the objective 'infonce' has a projection head")
+    negatives: Literal["both views", "other view"] | None = Field(
+        default="other view",
+        description="the nodes that 'infonce' tells a node from: of both views, or only of the other view",
+    )
+    decorrelation_weight: Annotated[Number, Field(ge=0, le=1e6)] | None = Field(
+        default=None, description="weight of the decorrelation in the objective 'decorrelation'"
+    )
+    momentum: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
+        default=None, description="how slowly the copy of the encoder follows in the objective 'bootstrap'"
+    )
     shared_information: Number = Field(
-        default=0.3, ge=0, lt=1,
+        default=0.2, ge=0, lt=1,
         description="share of the possible information that the views must still have in common; 0: no limit",
     )  # fmt: skip
     kl_weight: Number = Field(default=1.0, ge=0, le=1e6, description="weight of the KL divergence of the drop rates")
     weight_decay: Number = Field(
-        default=5e-9, ge=0, le=1, description="lambda, weight of the KL divergence of the weights"
+        default=0.0, ge=0, le=1, description="lambda, weight of the KL divergence of the weights"
     )
 
 
 class OptimizationSettings(CheckedSettings):
     """How long and how fast to train."""
 
-    epochs: Whole = Field(default=300, ge=1, le=1_000_000, description="number of epochs")
-    lr_weights: Number = Field(default=0.001, gt=0, le=1, description="learning rate of the encoder")
-    lr_rates: Number = Field(default=0.01, gt=0, le=1, description="learning rate of the drop rates")
+    epochs: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = Field(
+        default=None, description="number of epochs; None: as many as make 300 steps"
+    )
+    lr_weights: Number = Field(default=0.01, gt=0, le=1, description="learning rate of the encoder")
+    lr_rates: Number = Field(default=0.02, gt=0, le=1, description="learning rate of the drop rates")
 
 
 class BatchingSettings(CheckedSettings):
@@ -88,6 +133,14 @@ class BatchingSettings(CheckedSettings):
         default=1, ge=1, le=100_000, description="batches in an epoch, each of several METIS clusters"
     )
     clusters_per_batch: Whole = Field(default=20, ge=1, le=10_000, description="clusters in a batch")
+    batch_nodes: SomeNodes | None = Field(
+        default=512,
+        description="nodes in a batch of random nodes, each with a random neighbor, for encoders that look at one node "
+        "at a time; None: no such batches",
+    )
+    rate_every: Whole = Field(
+        default=4, ge=1, le=1_000_000, description="a drop-rate step follows every n-th encoder step"
+    )
     loss_nodes: SomeNodes | None = Field(
         default=None, description="nodes in the loss of an encoder step, chosen at random; None: all nodes"
     )
@@ -100,7 +153,7 @@ class SamplingSettings(CheckedSettings):
     """How embeddings are drawn from the trained model. `BGCL.sample` can use another value in one call."""
 
     draw_scale: Number = Field(
-        default=0.4, gt=0, le=1, description="embeddings are drawn at this fraction of the drop rates"
+        default=0.05, gt=0, le=1, description="embeddings are drawn at this fraction of the drop rates"
     )
 
 
@@ -108,7 +161,7 @@ class RuntimeSettings(CheckedSettings):
     """The seed, the device and the memory."""
 
     seed: Whole = Field(default=0, ge=0, lt=2**63, description="seed of every random number")
-    device: str = Field(default="cpu", description="device to compute on, such as cpu or cuda")
+    device: str = Field(default="cpu", pattern="^(cpu|cuda|mps|xpu)(:[0-9]+)?$", description="cpu, cuda, mps or xpu")
     memory_budget: Whole = Field(default=1024, ge=0, le=1 << 20, description="MiB of similarities that a step may keep")
 
 
@@ -133,9 +186,29 @@ class Settings(
         BGCLError: a setting is unknown or not allowed, or two settings contradict each other.
 
     >>> import bgcl
-    >>> bgcl.Settings(tau=0.5).tau, bgcl.Settings().drop
-    (0.5, ('edges', 'entries'))
+    >>> bgcl.Settings(tau=0.5).tau, bgcl.Settings().encoder
+    (0.5, 'mlp')
+    >>> bgcl.Settings(encoder="gcn").drop  # what is not given depends on encoder and objective
+    ('edges', 'entries')
     """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        encoder, objective = values.get("encoder", "mlp"), values.get("objective", "infonce")
+        own = dict(FOR_OTHER_ENCODERS) if encoder != "mlp" else {}
+        own |= {name: None for settings in SPECIFIC.values() for name in settings}
+        for name in (encoder, objective):
+            own |= SPECIFIC.get(name, {}) if isinstance(name, str) else {}
+        if objective == "infonce" and encoder == "mlp":
+            own |= {"tau": 0.15, "projection": False, "negatives": "other view"}
+        elif encoder == "mlp":
+            own["drop"] = ("entries",)
+        if values.get("batches", 1) != 1:
+            own["batch_nodes"] = None
+        return own | values
 
     @field_validator("drop", mode="before")
     @classmethod
@@ -154,17 +227,53 @@ class Settings(
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Settings":
+        self._check_names()
         blocks = {mask.blocks for mask in self.masks() if mask.blocks > 1}
         if len(blocks) > 1:
             raise BGCLError(f"All masks with blocks must have the same number of blocks. Got {sorted(blocks)}.")
+        if max(blocks, default=1) > 1024:
+            raise BGCLError(f"A mask must have at most 1,024 blocks. Got {max(blocks):,} blocks instead.")
         for mask in self.masks():
-            if mask.layer is not None and mask.layer > len(self.widths):
+            if mask.layer is not None and mask.layer > self.layers:
                 raise BGCLError(
-                    f"The mask '{mask}' names layer {mask.layer}, but the model has only {len(self.widths)}. "
+                    f"The mask '{mask}' names layer {mask.layer}, but the model has only {self.layers}. "
                     "Change the mask or 'widths'."
                 )
         self.beta_prior()
         return self
+
+    def _check_names(self) -> None:
+        if self.encoder not in ENCODERS and not self.encoder.startswith(PYG):
+            raise BGCLError(f"Unknown encoder '{self.encoder}'. {nearest(self.encoder, ENCODERS)}")
+        if self.objective not in OBJECTIVES:
+            raise BGCLError(f"Unknown objective '{self.objective}'. {nearest(self.objective, OBJECTIVES)}")
+        for owner, settings in SPECIFIC.items():
+            kind = "encoder" if owner in ENCODERS else "objective"
+            chosen = getattr(self, kind)
+            for name in settings:
+                if (getattr(self, name) is None) == (chosen == owner):
+                    verb = "needs" if chosen == owner else "does not have"
+                    raise BGCLError(f"The {kind} '{chosen}' {verb} the setting '{name}'. It belongs to '{owner}'.")
+        if self.encoder in ("hops", "module") and (self.skip or self.jump != "last"):
+            raise BGCLError(f"The encoder '{self.encoder}' does not have the settings 'skip' and 'jump'.")
+        if self.batch_nodes is not None and self.encoder != "mlp":
+            raise BGCLError(
+                f"'batch_nodes' needs an encoder that looks at one node at a time (mlp), not '{self.encoder}'. Use "
+                "'batches' instead."
+            )
+        if self.batch_nodes is not None and self.batches > 1:
+            raise BGCLError("Give either 'batch_nodes' or 'batches', not both.")
+        if any(mask.on == "positives" for mask in self.masks()) and self.objective not in TAKES_POSITIVES:
+            raise BGCLError(
+                f"The objective '{self.objective}' has no positive pairs, so 'neighbors' cannot be dropped."
+            )
+
+    @property
+    def layers(self) -> int:
+        """The number of layers that masks reach."""
+        if self.encoder == "module":
+            return 1
+        return len(self.widths) if self.hops is None else len(self.widths) - 1 + self.hops
 
     def masks(self) -> list[Mask]:
         """The masks that `drop` describes."""
@@ -174,12 +283,42 @@ class Settings(
         """`(alpha, beta)` of the prior: the given pair, or `(c/L, c(L-1)/L)` for one number c and L layers."""
         if isinstance(self.prior, tuple):
             return self.prior
-        layers = len(self.widths)
+        layers = self.layers
         if layers == 1:
             raise BGCLError(
                 "The setting 'prior' is one number, which needs two layers or more. Give a pair (alpha, beta) instead."
             )
         return self.prior / layers, self.prior * (layers - 1) / layers
+
+
+ENCODERS = ("mlp", "gcn", "hops", "sage", "gin", "gat", "module")
+PYG = "pyg:"
+OBJECTIVES = ("infonce", "decorrelation", "bootstrap", "infomax", "module")
+TAKES_POSITIVES = ("infonce", "module")
+# Settings that only one encoder or objective has, and their defaults.
+SPECIFIC: dict[str, dict[str, Any]] = {
+    "hops": {"hops": 2},
+    "gat": {"heads": 4},
+    "infonce": {"tau": 0.4, "projection": True, "negatives": "both views"},
+    "decorrelation": {"decorrelation_weight": 1e-3},
+    "bootstrap": {"momentum": 0.99},
+}
+# Defaults of all encoders but the default one: the paper's.
+FOR_OTHER_ENCODERS: dict[str, Any] = {
+    "drop": ("edges", "entries"),
+    "widths": (256, 128),
+    "norm": "none",
+    "row_norm": "length",
+    "parts": ("encoder",),
+    "epochs": 300,
+    "lr_weights": 0.001,
+    "lr_rates": 0.01,
+    "shared_information": 0.3,
+    "weight_decay": 5e-9,
+    "draw_scale": 0.4,
+    "batch_nodes": None,
+    "rate_every": 1,
+}
 
 
 def is_default(value: Any) -> bool:
@@ -195,7 +334,7 @@ def presets() -> dict[str, dict[str, Any]]:
         A dictionary of the settings that each preset changes, as `presets.toml` lists them.
 
     >>> import bgcl
-    >>> "cora" in bgcl.presets()
+    >>> "paper-cora" in bgcl.presets()
     True
     """
     return tomllib.loads((resources.files("bgcl") / "presets.toml").read_text("utf-8"))
@@ -204,8 +343,8 @@ def presets() -> dict[str, dict[str, Any]]:
 def make_settings(preset: str | None = None, **given: Any) -> Settings:
     """The settings of a preset, or the defaults, with the `given` values instead of theirs."""
     values: dict[str, Any] = {}
-    if preset is not None and preset != AUTO:
+    if preset is not None:
         if preset not in presets():
-            raise BGCLError(f"Unknown preset '{preset}'. {nearest(str(preset), [*presets(), AUTO])}")
+            raise BGCLError(f"Unknown preset '{preset}'. {nearest(str(preset), presets())}")
         values |= presets()[preset]
     return Settings(**values | given)

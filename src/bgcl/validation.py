@@ -1,14 +1,14 @@
 """Checks of settings, used by the model, the baselines and the heads.
 
 A class of settings declares its fields and their ranges. The error for an invalid value is one line: the name of the
-setting, the allowed values, and the value that was given.
+setting, the allowed values, and the value that was given. What files say is checked in the same way, by its types.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from bgcl.errors import BGCLError, nearest
 
@@ -22,6 +22,7 @@ def plain_number(value: Any) -> Any:
     return value
 
 
+T = TypeVar("T")
 Whole = Annotated[int, BeforeValidator(plain_number)]
 Number = Annotated[float, BeforeValidator(plain_number)]
 Width = Annotated[Whole, Field(ge=1, le=65536)]
@@ -124,3 +125,50 @@ def _digits(number: float) -> str:
     ('1,000,000', '0.02')
     """
     return f"{int(number):,}" if number == int(number) else f"{number:g}"
+
+
+def checked(kind: type[T], values: Any) -> T:
+    """Make a dataclass of values that were read from a file.
+
+    Raises:
+        ValueError: a value is missing or has the wrong type. The message is short and names it.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Size:
+    ...     nodes: int
+    >>> checked(Size, {"nodes": 3})
+    Size(nodes=3)
+    >>> checked(Size, {"nodes": "many"})
+    Traceback (most recent call last):
+    ValueError: nodes: Input should be a valid integer, unable to parse string as an integer
+    """
+    try:
+        found: T = _adapter(kind).validate_python(values)
+        return found
+    except ValidationError as error:
+        raise ValueError(_first_problem(error)) from None
+
+
+def checked_json(kind: type[T], text: str | bytes) -> T:
+    """Make a dataclass of a JSON text, as `checked` does. pydantic's reader bounds its depth."""
+    try:
+        found: T = _adapter(kind).validate_json(text)
+        return found
+    except ValidationError as error:
+        raise ValueError(_first_problem(error)) from None
+
+
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
+
+
+_adapters: dict[type, TypeAdapter[Any]] = {}  # to make one takes a millisecond
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(step) for step in problem["loc"])
+    return f"{place}: {problem['msg']}" if place else problem["msg"]

@@ -16,7 +16,7 @@ from bgcl.errors import BGCLError
 from bgcl.graph.prepared import PreparedGraph
 from small import dense_connections, on_matrix, random_encoder, random_graph, seeded
 
-KINDS = ["connections", "edges", "nodes", "subgraph", "features", "entries"]
+KINDS = ["connections", "edges", "nodes", "subgraph", "features", "entries", "neighbors"]
 RATES = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 1e-5]), st.floats(0, 1).map(abs))
 
 
@@ -26,15 +26,21 @@ def masks(draw: st.DrawFn) -> Mask:
     plain = Mask.kinds[draw(st.sampled_from(KINDS))]()
     values = {
         "rate": draw(st.one_of(st.none(), st.tuples(RATES, RATES), RATES.map(lambda rate: (rate, rate)))),
-        "layer": draw(st.one_of(st.none(), st.integers(1, 12))),
+        "layer": None if plain.on == "positives" else draw(st.one_of(st.none(), st.integers(1, 12))),
     }
-    if plain.on == "connections":
+    if plain.on == "positives":
+        values |= {"shared": draw(st.booleans())}
+    elif plain.on == "connections":
         values |= {"shared": draw(st.booleans()), "per": draw(st.sampled_from(["view", "layer", "block"]))}
     else:
         values |= {"per": draw(st.sampled_from(["view", "layer"]))}
     if plain.kind == "connections":
         values["blocks"] = draw(st.integers(1, 300))
     return check_mask(replace(plain, **values))
+
+
+def test_there_are_no_other_kinds() -> None:
+    assert list(Mask.kinds) == KINDS
 
 
 @given(masks())
@@ -63,6 +69,7 @@ def test_a_sentence_is_the_same_after_reading_and_writing(mask: Mask) -> None:
         ("connections per block at 1 shared of layer 2 in 4 blocks",
          {"blocks": 4, "layer": 2, "shared": True, "per": "block", "rate": (1.0, 1.0)}),
         ("  subgraph   at 0.25  ", {"rate": (0.25, 0.25), "shared": True}),
+        ("neighbors at 0.2/0.4", {"rate": (0.2, 0.4), "layer": None, "per": "view", "on": "positives"}),
     ],
 )  # fmt: skip
 def test_each_phrase_sets_its_field(sentence: str, fields: dict[str, object]) -> None:
@@ -89,7 +96,7 @@ def test_a_mask_writes_the_shortest_sentence_in_the_order_of_the_grammar(sentenc
     ("sentence", "message"),
     [
         ("egdes at 0.2", "Unknown mask 'egdes' in 'egdes at 0.2'. Did you mean edges"),
-        ("", "Unknown mask '' in ''. Known: connections, edges, nodes, subgraph, features, entries"),
+        ("", "Unknown mask '' in ''. Known: connections, edges, nodes, subgraph, features, entries, neighbors"),
         ("edges with 0.2", "Cannot read 'with 0.2' in the mask 'edges with 0.2'. Write it as: KIND [in N blocks]"),
         ("edges at 0.2 at 0.3", "Cannot read 'at 0.3'"),
         ("edges shared anew", "Cannot read 'anew'"),
@@ -108,6 +115,14 @@ def test_a_mask_writes_the_shortest_sentence_in_the_order_of_the_grammar(sentenc
         ("edges of layer 0", "The mask 'edges of layer 0' is not valid: layers are counted from 1."),
         ("features of every layer shared", "is not valid: layers of different widths cannot share a mask of features."),
         ("features per block", "The mask 'features per block' is not valid: only connections have a rate per block."),
+        ("neigbors", "Unknown mask 'neigbors' in 'neigbors'. Did you mean neighbors"),
+        ("neighbors of layer 1", "'neighbors of layer 1' is not valid: positive pairs do not belong to a layer."),
+        ("neighbors per layer", "'neighbors per layer' is not valid: positive pairs have one drop rate per view."),
+        ("neighbors per block", "'neighbors per block' is not valid: positive pairs have one drop rate per view."),
+        (
+            "neighbors in 2 blocks",
+            "'neighbors in 2 blocks' is not valid: only connections have blocks, and at least 1.",
+        ),
     ],
 )
 def test_an_error_names_the_words_that_cannot_be_read_and_what_to_write(sentence: str, message: str) -> None:

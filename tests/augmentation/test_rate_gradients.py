@@ -17,10 +17,12 @@ def learning_network(
 ) -> Network:
     values = {"drop": sentence, "rate_start": (1.3, 0.9), "mask_temperature": temperature, "rate_draw": rate_draw}
     values |= {"mask_values": mask_values}
-    network = Network(5, make_settings(widths=(8, 6), **values))
+    encoder = "mlp" if sentence == "neighbors" else "gcn"
+    network = Network(5, make_settings(encoder=encoder, widths=(8, 6), **values))
     network.reset_parameters(seeded(1))
-    network.encoder.load_state_dict(random_encoder((5, 8, 6), double=False).state_dict())
-    for parameter in (*network.encoder.parameters(), *network.head.parameters()):
+    if encoder == "gcn":
+        network.encoder.load_state_dict(random_encoder((5, 8, 6), double=False).state_dict())
+    for parameter in (*network.encoder.parameters(), *network.objective.parameters()):
         parameter.requires_grad_(False)
     return network.double() if double else network
 
@@ -28,7 +30,7 @@ def learning_network(
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("rate_draw", ["sample", "median"])
 @pytest.mark.parametrize(
-    "sentence", [*SENTENCES, "connections in 2 blocks per block", "features of every layer per layer"]
+    "sentence", [*SENTENCES, "connections in 2 blocks per block", "features of every layer per layer", "neighbors"]
 )
 def test_the_gradient_of_the_rates_equals_the_difference_quotient(sentence: str, rate_draw: str, sparse: bool) -> None:
     graph = random_graph(7, 5, sparse=sparse)
@@ -36,7 +38,7 @@ def test_the_gradient_of_the_rates_equals_the_difference_quotient(sentence: str,
 
     def loss() -> Tensor:
         # Several draws, because all units of the encoder can be dead in a single one.
-        return sum(network.loss(*network.views(graph, seeded(seed))) for seed in range(4))
+        return sum(network.outcome(graph, seeded(seed)).loss for seed in range(4))
 
     loss().backward()
     assert all(weight.grad is None for weight in network.encoder.parameters())
@@ -55,7 +57,7 @@ def test_the_gradient_of_the_rates_equals_the_difference_quotient(sentence: str,
             assert float(parameter.grad[index]) == pytest.approx((above - below) / (2 * step), rel=1e-4, abs=1e-7)
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
+@pytest.mark.parametrize("sentence", [*SENTENCES, "neighbors"])
 @pytest.mark.parametrize(
     ("mask_values", "temperature"), [("relaxed", 0.3), ("relaxed", 0.05), ("relaxed", 0.01), ("hard", 0.3)]
 )
@@ -68,7 +70,7 @@ def test_the_gradient_of_the_rates_is_finite_in_float32(sentence: str, mask_valu
     generator = seeded(0)
     for _ in range(5):
         network.zero_grad()
-        network.loss(*network.views(graph, generator)).backward()
+        network.outcome(graph, generator).loss.backward()
         for parameter in network.augmentation.parameters():
             assert torch.isfinite(parameter.grad).all()
 
@@ -82,7 +84,7 @@ def test_nodes_that_lose_all_their_connections_do_not_dominate_the_gradient_unde
         generator, gradients = seeded(0), []
         for _ in range(10):
             network.zero_grad()
-            network.loss(*network.views(graph, generator)).backward()
+            network.outcome(graph, generator).loss.backward()
             gradients.extend(float(p.grad.abs().max()) for p in network.augmentation.parameters())
         largest[mask_values] = max(gradients)
     assert 0.1 < largest["hard"] / largest["relaxed"] < 10

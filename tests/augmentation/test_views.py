@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from bgcl.augmentation.language import parse_mask
-from bgcl.augmentation.views import Augmentation
-from small import SENTENCES, random_encoder, random_graph, seeded
+from bgcl.augmentation.views import Augmentation, LayerMask, Positives
+from bgcl.graph.node_batches import NodeBatches
+from bgcl.graph.prepared import PreparedGraph
+from small import SENTENCES, dense_connections, make_graph, on_matrix, random_encoder, random_graph, seeded
 
 
 @pytest.mark.parametrize("hard", [True, False])
@@ -160,3 +162,133 @@ def test_a_view_that_drops_nothing_has_no_kl_and_keeps_everything() -> None:
     augmentation = Augmentation([], 2)
     assert float(augmentation.kl()) == 0
     assert float(augmentation.kept(0)) == 1
+
+
+# Neighbors as positives
+
+
+def neighbors(rate: str = "", **options: object) -> Augmentation:
+    return Augmentation([parse_mask(f"neighbors{rate}")], 1, **options)
+
+
+def star(leaves: int) -> PreparedGraph:
+    """Node 0 is connected with all others."""
+    adjacency = np.zeros((leaves + 1, leaves + 1))
+    adjacency[0, 1:] = adjacency[1:, 0] = 1
+    return make_graph(adjacency, np.ones((leaves + 1, 1)), double=False)
+
+
+@pytest.mark.parametrize("hard", [True, False])
+def test_the_weights_of_a_nodes_positives_sum_to_one_and_the_node_is_one_of_them(hard: bool) -> None:
+    graph = random_graph(20, double=False)
+    for seed in range(5):
+        positives = neighbors(" at 0.4").draw_positives("o", graph, seeded(seed), hard=hard)
+        weights = on_matrix(graph, positives.weights)
+        np.testing.assert_allclose(weights.sum(1), 1, rtol=1e-5)
+        assert (weights >= 0).all()
+        assert (weights[dense_connections(graph) == 0] == 0).all()
+        kept = weights > 0 if hard else weights
+        assert (np.diag(kept) > 0).all()
+        np.testing.assert_allclose(np.diag(weights), weights.max(1), rtol=1e-5)  # nobody counts more than the node
+        if hard:  # all positives of a node count the same
+            np.testing.assert_allclose(weights, kept / kept.sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("hard", [True, False])
+def test_at_a_rate_of_zero_all_neighbors_are_positives_and_at_one_none(hard: bool) -> None:
+    graph = random_graph(12, double=False)
+    augmentation, connections = neighbors(" at 0/1"), dense_connections(graph)
+    kept = augmentation.draw_positives("o", graph, seeded(0), hard=hard)
+    expected = connections / connections.sum(1, keepdims=True)
+    np.testing.assert_allclose(on_matrix(graph, kept.weights), expected, rtol=1e-5)
+    dropped = augmentation.draw_positives("t", graph, seeded(0), hard=hard)
+    np.testing.assert_array_equal(on_matrix(graph, dropped.weights), np.eye(12))
+
+
+@pytest.mark.parametrize("pi", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("leaves", [1, 3, 8])
+def test_the_expected_weight_of_a_node_itself_is_the_closed_form(leaves: int, pi: float) -> None:
+    """With K of k neighbors kept it is E[1 / (K + 1)] = (1 - pi^(k + 1)) / ((k + 1) (1 - pi)), and neighbors share
+    the rest equally."""
+    graph, augmentation, generator = star(leaves), neighbors(f" at {pi}", hard=True), seeded(0)
+    draws = torch.stack([augmentation.draw_positives("o", graph, generator).weights for _ in range(3000)]).double()
+    mean, error = draws.mean(0), 4 * 0.5 / 3000**0.5
+    found = on_matrix(graph, mean)
+    itself = (1 - pi ** (leaves + 1)) / ((leaves + 1) * (1 - pi))
+    assert found[0, 0] == pytest.approx(itself, abs=error)
+    np.testing.assert_allclose(found[0, 1:], (1 - itself) / leaves, atol=error)
+    np.testing.assert_allclose(np.diag(found)[1:], (1 + pi) / 2, atol=error)  # k = 1
+
+
+@pytest.mark.parametrize("pi", [0.2, 0.7])
+def test_a_sampled_neighbor_counts_as_often_as_the_node_has_neighbors(pi: float) -> None:
+    """In a batch the only neighbor of a node stands for all k of them: its weight is k / (k + 1) if it is kept."""
+    graph = star(5)
+    batch = NodeBatches(graph, 6).batch(torch.arange(6), seeded(0))
+    positives = neighbors(f" at {pi}").draw_positives("o", batch, seeded(1), hard=True)
+    weights, connections = on_matrix(batch, positives.weights), dense_connections(batch)
+    noise = torch.rand(len(batch.connections), 1, generator=seeded(1))
+    kept = on_matrix(batch, (noise[:, 0] > pi).float())
+    degree = np.concatenate([[5], np.ones(5), [1], np.full(5, 5)])  # of the six nodes, then of their partners
+    for v in range(12):
+        (partner,) = np.flatnonzero(connections[v] * (np.arange(12) != v))
+        expected = degree[v] / (degree[v] + 1) if kept[v, partner] else 0
+        assert weights[v, partner] == pytest.approx(expected, rel=1e-5)
+        assert weights[v, v] == pytest.approx(1 - expected, rel=1e-5)
+    assert 0 < kept[connections == 1].mean() < 1
+
+
+def test_without_a_mask_of_neighbors_there_are_no_positives() -> None:
+    augmentation = Augmentation([parse_mask("edges"), parse_mask("entries")], 2)
+    assert augmentation.draw_positives("o", random_graph(), seeded(0)) is None
+
+
+def test_neighbors_are_no_mask_of_the_encoder() -> None:
+    """They take no noise from the masks of the encoder, whether they come first or last."""
+    graph, encoder = random_graph(), random_encoder((5, 4, 3))
+    inputs = encoder.inputs(graph)
+    assert Augmentation([parse_mask("neighbors")], 2).draw("o", graph, inputs, seeded(0)) == [LayerMask(), LayerMask()]
+    alone = Augmentation([parse_mask("entries")], 2).draw("o", graph, inputs, seeded(0))
+    for sentences in (("neighbors", "entries"), ("entries", "neighbors")):
+        together = Augmentation([parse_mask(s) for s in sentences], 2).draw("o", graph, inputs, seeded(0))
+        assert torch.equal(together[0].entries, alone[0].entries)
+        assert together[0].connections is None
+
+
+def test_several_masks_of_neighbors_multiply() -> None:
+    graph = random_graph(12, double=False)
+    masks = [parse_mask("neighbors at 0.3"), parse_mask("entries"), parse_mask("neighbors at 0.5")]
+    positives = Augmentation(masks, 1).draw_positives("o", graph, seeded(2), hard=True)
+    generator = seeded(2)
+    noise = [torch.rand(len(graph.connections), 1, generator=generator)[:, 0] for _ in range(2)]
+    kept = on_matrix(graph, (noise[0] > 0.3) & (noise[1] > 0.5))
+    expected = np.maximum(kept, np.eye(12))
+    expected /= expected.sum(1, keepdims=True)
+    np.testing.assert_allclose(on_matrix(graph, positives.weights), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [0.2, 0.6])
+def test_neighbors_at_a_fraction_of_a_rate_are_those_at_the_lower_rate(scale: float) -> None:
+    graph = random_graph(12, double=False)
+    for hard in (True, False):
+        found = neighbors(" at 0.5").draw_positives("o", graph, seeded(3), hard=hard, scale=scale)
+        expected = neighbors(f" at {0.5 * scale}").draw_positives("o", graph, seeded(3), hard=hard)
+        torch.testing.assert_close(found.weights, expected.weights, rtol=1e-4, atol=1e-6)
+
+
+def test_the_rate_of_neighbors_is_learned() -> None:
+    graph, augmentation = random_graph(12, double=False), neighbors(hard=True)
+    itself = augmentation.draw_positives("o", graph, seeded(0)).weights[graph.is_self[:, 0]].sum()
+    itself.backward()
+    [(_, rate)] = augmentation.of("o")
+    assert float(rate.log_a.grad) > 0  # with a greater rate, a node itself counts more
+    assert float(augmentation.kept(0)) == 1  # no connection of the encoder is dropped
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_the_average_over_positives_is_the_dense_product(width: int) -> None:
+    graph = random_graph(9)
+    weights = torch.rand(len(graph.connections), dtype=torch.float64, generator=seeded(0))
+    vectors = torch.randn(9, width, dtype=torch.float64, generator=seeded(1))
+    found = Positives(graph.connections, weights).average(vectors)
+    np.testing.assert_allclose(found.numpy(), on_matrix(graph, weights) @ vectors.numpy(), atol=1e-12)

@@ -28,6 +28,8 @@ SMALL = {
     "dgi": {"width": 16, "epochs": 100, "lr": 0.01},
     "grace": {"widths": (16, 8), "epochs": 60, "lr": 0.01},
     "bgrl": {"widths": (16, 8), "epochs": 60, "predictor": 16, "lr": 0.01},
+    "cca-ssg": {"widths": (16, 8), "epochs": 60, "lr": 0.01},
+    "signa": {"widths": (16, 8), "steps": 60, "projector": 8, "lr": 0.01},
 }
 WIDTH = {
     "raw-features": 24,

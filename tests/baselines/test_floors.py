@@ -111,7 +111,7 @@ def test_the_random_encoder_is_the_model_before_its_first_epoch():
 
     data = check_graph(communities())
     found = baseline("random-encoder", widths=(8, 4), seed=3).fit(data)
-    network = Network(data.x.shape[1], Settings(widths=(8, 4)))
+    network = Network(data.x.shape[1], Settings(encoder="gcn", widths=(8, 4)))
     network.reset_parameters(torch.Generator().manual_seed(3))
     with torch.no_grad():
         np.testing.assert_array_equal(found, network.encoder(prepare(data, row_norm="length")).numpy())

@@ -15,7 +15,8 @@ from bgcl.baselines import baseline
 from bgcl.baselines.autoencoders import NonEdges, _Gaussian, without_edges
 from bgcl.baselines.bootstrap import _encoder, bootstrap_loss, follow, learning_rate, target_decay
 from bgcl.baselines.convolutions import Convolutions
-from bgcl.baselines.infomax import corrupt, permute_rows
+from bgcl.baselines.infomax import corrupt
+from bgcl.graph.clusters import feature_rows
 from planted import planted_graph
 from small import dense_connections, dense_features, dense_normalize, random_adjacency, random_graph
 
@@ -84,7 +85,7 @@ def test_held_out_edges_are_a_random_share_in_both_directions() -> None:
 def test_permuted_rows_equal_permuted_rows_of_the_dense_matrix(sparse: bool) -> None:
     graph = random_graph(9, 5, sparse=sparse)
     order = torch.as_tensor(np.random.default_rng(0).permutation(9))
-    permuted = permute_rows(graph.features, order)
+    permuted = feature_rows(graph.features, order)
     moved = type(graph)(graph.connections, permuted)
     np.testing.assert_array_equal(dense_features(moved), dense_features(graph)[order.numpy()])
 

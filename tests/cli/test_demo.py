@@ -3,8 +3,25 @@
 import json
 from pathlib import Path
 
+import pytest
+import torch
+from torch_geometric.data import Data
 
-def test_demo_prints_scores_and_writes_plots_and_a_report(run):
+import bgcl
+
+
+@pytest.fixture
+def part_of_cora(monkeypatch) -> Data:
+    """The demo sees 500 nodes of Cora in three classes, so that its classifiers and its report take seconds."""
+    cora = bgcl.load("cora")
+    cora.x = cora.x.to_dense()
+    part = cora.subgraph(torch.arange(500))
+    part.y = part.y % 3
+    monkeypatch.setattr("bgcl.data.store.load", lambda name: part if name == "cora" else pytest.fail(name))
+    return part
+
+
+def test_demo_prints_scores_and_writes_plots_and_a_report(run, part_of_cora):
     code, out, _ = run("demo", "--epochs", "2", "--json")
     found = json.loads(out)
     assert code == 0
@@ -13,3 +30,6 @@ def test_demo_prints_scores_and_writes_plots_and_a_report(run):
     assert Path(found["report"]).read_text().startswith("<!doctype html>")
     assert len(found["pictures"]) == 6
     assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in found["pictures"])
+    model = bgcl.BGCL.load("run")
+    assert model.settings_.with_changes(epochs=None) == bgcl.Settings()
+    assert model.graph_.nodes == 500

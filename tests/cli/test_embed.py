@@ -6,19 +6,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bgcl import BGCL
 from command_line import FAST, check_refused, read_table, small_graph
 
 
-@pytest.fixture
-def run(run, tmp_path):
-    run("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *FAST)
+@pytest.fixture(params=["gcn", "mlp"])
+def run(request, run, tmp_path):
+    how = ("--set", f"encoder={request.param}", *(("--set", "part_width=3") if request.param == "mlp" else ()))
+    run("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *how, *FAST)
     return run
 
 
 def test_moments_are_those_of_the_draws(run):
     code, out, _ = run("embed", "r", "--samples", "6", "--out", "e.npz", "--json")
     assert code == 0
-    assert json.loads(out)["arrays"]["draws"] == [6, 12, 4]
+    assert json.loads(out)["arrays"]["draws"] == [6, 12, sum(BGCL.load("r").parts_)]
     arrays = np.load("e.npz")
     np.testing.assert_allclose(arrays["mean"], arrays["draws"].mean(0), atol=1e-6)
     np.testing.assert_allclose(arrays["std"], arrays["draws"].std(0, ddof=1), atol=1e-6)
@@ -46,6 +48,11 @@ def test_without_draws_the_moments_are_the_same(run):
 def test_bad_numbers_are_refused(run):
     check_refused(run("embed", "r", "--out", "e.csv", "--seed", str(2**70)), "The seed must be")
     check_refused(run("embed", "r", "--samples", "1", "--out", "e.csv"), "needs 2 samples")
+
+
+def test_draws_are_refused_for_a_table(run):
+    check_refused(run("embed", "r", "--out", "e.csv", "--draws"), "leave out --draws")
+    check_refused(run("embed", "r", "--out", "e.npz", "--spreadsheet-safe"), "for .csv files")
 
 
 def test_a_damaged_model_file_is_one_clear_line(run):

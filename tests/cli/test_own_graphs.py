@@ -140,3 +140,66 @@ def test_inspect_prints_a_table(run, tmp_path):
     assert rows["nodes"].split()[1] == "80,"
     assert "town (3 categories)" in rows["columns"]
     assert {"graph", "inferred", "edges", "components", "attributes", "labels", "classes", "homophily"} <= rows.keys()
+
+
+def test_a_graph_or_an_option_that_is_given_to_resume_is_not_ignored(run, tmp_path):
+    shop(tmp_path / "shop")
+    shop(tmp_path / "other", people=60)
+    run("train", "shop", "--label", "segment", "--out", "r", "--epochs", "2", "--quiet")
+    resume = ("--out", "r", "--resume", "--quiet", "--epochs")
+    check_refused(run("train", "no_such_graph", *resume, "3"), "no_such_graph")
+    check_refused(
+        run("train", "shop", "--label", "town", "--words", "7", *resume, "3"), "leave out --label and --words."
+    )
+    check_refused(run("train", "other", *resume, "3"), "trained on another graph")
+    assert run("train", "shop", *resume, "3")[0] == 0
+    assert run("train", "shop/edges.csv", *resume, "4")[0] == 0
+    assert run("train", "shop/edges.csv", "--nodes", "shop/nodes.csv", *resume, "5")[0] == 0
+
+
+def test_known_nodes_keep_their_places_when_a_new_id_makes_all_ids_texts(tmp_path):
+    random = np.random.default_rng(0)
+
+    def tables(folder: Path, ids: list):
+        ends = [ids[i] for i in np.arange(40) % 20], [ids[i] for i in (np.arange(40) * 7 + 3) % 20]
+        more = ([ids[0]], [ids[-1]])
+        folder.mkdir()
+        pandas.DataFrame({"from": ends[0] + more[0], "to": ends[1] + more[1]}).to_csv(folder / "edges.csv", index=False)
+        pandas.DataFrame({"id": ids, "spent": random.random(len(ids))}).to_csv(folder / "nodes.csv", index=False)
+        return bgcl.load(folder)
+
+    data = tables(tmp_path / "a", list(range(20)))
+    model = bgcl.BGCL(widths=(4,), part_width=4, parts=["structure", "encoder"], epochs=1).fit(data, progress=False)
+    for name, new in (("b", 20), ("c", "x20")):
+        grown = tables(tmp_path / name, [*range(20), new])
+        np.testing.assert_array_equal(model.embed(grown)[:20, :4], model.embed(data)[:, :4])
+        assert not model.embed(grown)[20, :4].any()
+
+
+OPTIONS = {
+    "a column in two roles": (["shop", "--ignore", "town", "--text", "town"], "named by --ignore and by --text"),
+    "a label that is ignored": (["shop", "--label", "segment", "--ignore", "segment"], "--label and by --ignore"),
+    "words without a text": (["shop", "--words", "2000"], "leave out --words"),
+    "unknown nodes without nodes": (["shop/edges.csv", "--skip-unknown"], "leave out --skip-unknown"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_option_that_could_not_act_is_refused(run, tmp_path, name):
+    shop(tmp_path / "shop")
+    arguments, message = OPTIONS[name]
+    check_refused(run("inspect", *arguments), message)
+
+
+def test_formulas_are_text_in_a_safe_table(run, tmp_path):
+    shop(tmp_path / "shop")
+    for path in (tmp_path / "shop").iterdir():
+        path.write_text(path.read_text().replace("c-001", "=cmd|x").replace("loyal", "@loyal"))
+    run("train", "shop", "--label", "segment", "--out", "r", *FAST)
+    predict = ("predict", "r", "--samples", "8", "--out", "p.csv")
+    assert run(*predict)[0] == 0
+    assert "=cmd|x" in set(pandas.read_csv("p.csv").id)
+    assert run(*predict, "--spreadsheet-safe")[0] == 0
+    table = pandas.read_csv("p.csv")
+    assert {"'=cmd|x", "c-002"} < set(table.id)
+    assert "'@loyal" in set(table.predicted)

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bgcl.cli.train import _preset, parse_setting
+from bgcl.cli.train import parse_setting
+from bgcl.settings import Settings
 from command_line import FAST, check_refused, small_graph
 
 
@@ -43,11 +45,66 @@ def test_resume_continues_as_an_uninterrupted_run(run, tmp_path):
     assert np.array_equal(np.load("one.npz")["draws"], np.load("two.npz")["draws"])
 
 
-def test_a_data_set_has_its_preset_in_any_spelling():
-    assert _preset("Cora", None) == _preset("CORA", None) == "cora"
-    assert _preset("amazon_photo", None) == "amazon-photo"
-    assert _preset("some.npz", None) == "auto"
-    assert _preset("pubmed", None) is None
+def settings_of(run: str) -> dict:
+    groups = tomllib.loads(Path(run, "model.toml").read_text())["settings"]
+    return {name: value for group in groups.values() for name, value in group.items()}
+
+
+@pytest.mark.parametrize("name", ["cora", "CORA", "a file"])
+def test_every_graph_has_the_default_settings_unless_a_preset_is_named(run, tmp_path, name):
+    graph = str(small_graph(tmp_path / "ring.npz")) if name == "a file" else name
+    few = ("--epochs", "1", "--set", "widths=[8, 4]", "--quiet")
+    assert run("train", graph, "--out", "r", "--set", "part_width=4", *few)[0] == 0
+    assert settings_of("r") == Settings(widths=[8, 4], part_width=4, epochs=1).to_json()
+    assert run("train", graph, "--out", "p", "--preset", "paper-cora", *few)[0] == 0
+    expected = {"encoder": "gcn", "drop": ["edges", "entries"], "activation": "relu", "widths": [8, 4], "epochs": 1}
+    assert expected.items() <= settings_of("p").items()
+
+
+def test_the_chosen_settings_are_shown_before_the_training(run, tmp_path):
+    graph = str(small_graph(tmp_path / "ring.npz"))
+    loud = [word for word in FAST if word != "--quiet"]
+    _, _, err = run("train", graph, "--out", "r", *loud)
+    assert "12 nodes with 6 attributes: encoder mlp, objective infonce; drop " in err
+    assert "2 epochs, 2 steps" in err
+    _, _, err = run("train", graph, "--out", "q", "--quiet", *loud)
+    assert "encoder mlp" not in err
+
+
+def test_without_epochs_there_are_300_steps(run, tmp_path):
+    graph = str(small_graph(tmp_path / "ring.npz"))
+    run("train", graph, "--out", "r", "--set", "batch_nodes=2", "--set", "widths=[4]", "--quiet")
+    assert settings_of("r")["epochs"] == 50  # of six steps
+
+
+@pytest.mark.parametrize("words", [(), ("--resume",), ("--overwrite",)])
+def test_a_folder_in_which_another_process_trains_is_refused_at_once(run, tmp_path, words):
+    graph = str(small_graph(tmp_path / "ring.npz"))
+    run("train", graph, "--out", "r", *FAST)
+    before = {path.name: path.read_bytes() for path in Path("r").iterdir()}
+    code = "from bgcl.files import sole_use\nwith sole_use('r'): print('inside', flush=True); input()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as other:
+        assert other.stdout.readline() == "inside\n"
+        check_refused(run("train", "no such graph", "--out", "r", *words), f"r is in use by process {other.pid} on")
+        other.communicate("\n")
+    assert {path.name: path.read_bytes() for path in Path("r").iterdir()} == before
+
+
+@pytest.mark.parametrize("encoder", ["gcn", "hops", "sage", "gin", "gat", "pyg:GraphConv"])
+def test_an_encoder_is_chosen_by_its_name(run, tmp_path, encoder):
+    graph = str(small_graph(tmp_path / "ring.npz"))
+    assert run("train", graph, "--out", "r", "--set", f"encoder={encoder}", *FAST)[0] == 0
+    assert settings_of("r")["encoder"] == encoder
+    assert run("embed", "r", "--out", "r.npz", "--samples", "2")[0] == 0
+
+
+@pytest.mark.parametrize("objective", ["decorrelation", "bootstrap", "infomax"])
+def test_an_objective_is_chosen_by_its_name(run, tmp_path, objective):
+    graph = str(small_graph(tmp_path / "ring.npz"))
+    assert run("train", graph, "--out", "r", "--set", f"objective={objective}", *FAST)[0] == 0
+    assert settings_of("r")["objective"] == objective
+    assert run("embed", "r", "--out", "r.npz", "--samples", "2")[0] == 0
 
 
 def test_a_setting_is_parsed_as_toml_or_none_or_text():
@@ -80,10 +137,11 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_training_keeps_its_epochs_and_says_how_to_continue(tmp_path, sign):
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "bgcl", "train", "cora", "--out", "r", "--set", "widths=[8, 4]"]
+    small = ("--set", "part_width=8", "--set", "widths=[8, 4]")
+    command = [sys.executable, "-m", "bgcl", "train", "cora", "--out=r", "--epochs", "3000", *small]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=environment)
     history = tmp_path / "r" / "history.jsonl"
     deadline = time.monotonic() + 120
@@ -97,7 +155,7 @@ def test_an_interrupted_training_keeps_its_epochs_and_says_how_to_continue(tmp_p
     assert "Traceback" not in errors
     assert "Continue with: bgcl train cora --out r --resume" in errors
     kept = history.read_text().count("\n")
-    again = [*command[:-2], "--resume", "--epochs", str(kept + 2), "--quiet", "--json"]
+    again = [*command[:6], "--resume", "--epochs", str(kept + 2), *small, "--quiet", "--json"]
     done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment)
     assert json.loads(done.stdout)["epoch"] == kept + 2
 

@@ -30,6 +30,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(store, "cache_folder", lambda: cache)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(fetch, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(fetch, "INSECURE", ())  # the local server has no certificate
     return cache
 
 

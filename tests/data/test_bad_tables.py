@@ -1,17 +1,23 @@
 """Bad tables: the error is one line with the file, the row and the column."""
 
+import math
+
 import networkx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from people import EDGES, NODES, dense, write
+from scipy.sparse import csr_matrix
+from torch_geometric.data import Data
 
 import bgcl
 from bgcl import BGCLError
 from bgcl.data import check_graph, memory
+from bgcl.data.clean import clean
 
 BAD = {
     "a missing column": (dict(label="lable"), {}, ["nodes.csv has no column 'lable'", "Did you mean label?"]),
@@ -130,3 +136,79 @@ def test_the_limit_of_a_container_counts_as_free_memory(tmp_path, monkeypatch):
     assert memory.free_memory() == 12345
     monkeypatch.setattr(memory, "_CONTAINER_LIMITS", files[1:])
     assert memory.free_memory() > 1 << 20
+
+
+def test_damaged_parquet_files_end_in_one_line_or_are_read(tmp_path):
+    """Without an abort of the process, which pyarrow's description of single columns may cause."""
+    random = np.random.default_rng(0)
+    places = {
+        "edges": pa.table({"from": random.integers(0, 30, 60), "to": random.integers(0, 30, 60)}),
+        "nodes": pa.table({"id": np.arange(30), "age": random.random(30), "v": list(random.random((30, 2)))}),
+    }
+    for name, table in places.items():
+        pyarrow.parquet.write_table(table, tmp_path / f"{name}.parquet")
+    refused = 0
+    for name in places:
+        path = tmp_path / f"{name}.parquet"
+        whole = path.read_bytes()
+        for _ in range(60):
+            damaged = bytearray(whole)
+            for place in random.integers(len(whole) // 2, len(whole), 2):
+                damaged[place] = random.integers(256)
+            path.write_bytes(damaged)
+            try:
+                bgcl.load(tmp_path)
+            except BGCLError as error:
+                refused += 1
+                message = str(error)
+            else:
+                message = ""
+            assert "\n" not in message
+        path.write_bytes(whole)
+    assert refused > 60
+    assert bgcl.load(tmp_path).num_nodes == 30
+
+
+@pytest.mark.parametrize("edge", ['<edge source="a"/>', '<edge target="b"/>', "<edge/>"])
+def test_a_graphml_edge_without_an_end_is_refused(tmp_path, edge):
+    nodes = '<node id="a"/><node id="b"/><edge source="a" target="b"/>'
+    namespace = "http://graphml.graphdrawing.org/xmlns"
+    graph = f'<graph edgedefault="undirected">{nodes}{edge}</graph>'
+    (tmp_path / "g.graphml").write_text(f'<graphml xmlns="{namespace}">{graph}</graphml>')
+    with pytest.raises(BGCLError, match=r"g.graphml: an edge has no source or no target"):
+        bgcl.load(tmp_path / "g.graphml")
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["9223372036854775808", "1", "2", "2"], ["1", "2", "9223372036854775808"]),
+        (["1.0e19", "2.0e19", "1.0e19", "1.0e19"], ["1.0e19", "2.0e19"]),
+    ],
+)
+def test_labels_beyond_the_range_of_whole_numbers_are_names(tmp_path, labels, classes):
+    (tmp_path / "edges.csv").write_text("from,to\n0,1\n1,2\n2,3\n")
+    rows = "".join(f"{i},{i * 1.5},{label}\n" for i, label in enumerate(labels))
+    (tmp_path / "nodes.csv").write_text(f"id,size,label\n{rows}")
+    data = bgcl.load(tmp_path)
+    assert data.classes == classes
+    assert [classes[y] for y in data.y] == labels
+
+
+def test_class_numbers_beyond_the_range_are_refused():
+    labels = np.array([0, 2**63], dtype=np.uint64)
+    with pytest.raises(BGCLError, match="labels must be class numbers from 0"):
+        clean(np.array([[0], [1]]), csr_matrix(np.eye(2)), labels, {}, where="x")
+
+
+def test_an_infinite_label_is_refused_with_its_row():
+    nodes = {"id": [0, 1, 2], "size": [1.0, 2.0, 4.0], "label": [1.0, math.inf, 2.0]}
+    with pytest.raises(BGCLError, match=r"row 1, column 'label': the label is infinite"):
+        bgcl.graph_from({"from": [0, 1], "to": [1, 2]}, nodes, label="label")
+
+
+@pytest.mark.parametrize("ids", [["a", "b", "a"], [1, 2, 1], [24, 5, "24"]])
+def test_ids_that_are_not_unique_are_refused(ids):
+    data = Data(x=torch.eye(3), edge_index=torch.tensor([[0, 1], [1, 2]]), ids=ids)
+    with pytest.raises(BGCLError, match=r"data.ids has the id '\w+' more than once"):
+        check_graph(data)

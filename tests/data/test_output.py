@@ -66,6 +66,52 @@ def test_json_is_valid_even_if_a_number_is_missing(tmp_path):
     assert [row["score"] for row in rows] == [None, 0.5]
 
 
+FORMULAS = [
+    "=1+1",
+    "+1+1",
+    "-x",
+    "@you",
+    "|x",
+    "\tx",
+    "\rx",
+    "\nx",
+    " =1",
+    "\uff1d1",
+    "=cmd|' /C calc'!A0",
+    "-1-1",
+    "+1e",
+]
+NO_FORMULAS = ["", "a=b", "-5", "+5.5e-3", "1-2", "'=1", "café", "x@y"]
+
+
+def test_a_safe_csv_puts_a_quote_before_formulas_and_before_nothing_else(tmp_path):
+    columns = {"=id": [*FORMULAS, *NO_FORMULAS], "number": -np.arange(len(FORMULAS + NO_FORMULAS))}
+    write_table(tmp_path / "t.csv", columns, spreadsheet_safe=True)
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["'=id", "number"]
+    assert [row[0] for row in rows] == [*(f"'{text}" for text in FORMULAS), *NO_FORMULAS]
+    assert [int(row[1]) for row in rows] == columns["number"].tolist()
+
+
+def test_by_default_text_is_written_as_it_is(tmp_path):
+    write_table(tmp_path / "t.csv", {"id": FORMULAS})
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == FORMULAS
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_only_a_csv_has_a_safe_form(tmp_path, ending):
+    with pytest.raises(BGCLError, match=r"for .csv files"):
+        write_table(tmp_path / f"t.{ending}", COLUMNS, spreadsheet_safe=True)
+
+
+def test_a_folder_is_refused_before_any_work(tmp_path):
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(BGCLError, match="it is a folder"):
+        check_ending(tmp_path / "t.csv")
+
+
 @pytest.mark.parametrize("name", ["t.txt", "t", "t.csv.gz", "csv"])
 def test_an_unsupported_ending_is_an_error_before_any_work(tmp_path, name):
     for call in (check_ending, lambda path: write_table(path, COLUMNS)):

@@ -18,6 +18,7 @@ import bgcl
 from bgcl import BGCLError
 from bgcl.data.own import read_files
 from bgcl.data.roles import Options
+from bgcl.data.structure import COLUMNS, DEGREES
 
 
 def test_each_kind_of_column_becomes_what_the_documentation_says(tmp_path):
@@ -91,7 +92,7 @@ def test_labels_beside_a_matrix_of_attributes_may_be_names():
     data = bgcl.graph_from(adjacency, np.eye(3), labels=["b", None, "a"])
     assert (data.classes, data.y.tolist()) == (["a", "b"], [1, -1, 0])
     np.testing.assert_array_equal(dense(data), np.eye(3))
-    assert bgcl.graph_from(adjacency).x.shape == (3, 80)
+    assert bgcl.graph_from(adjacency).x.shape == (3, COLUMNS + DEGREES)
 
 
 def test_graphml_keeps_its_ids(tmp_path):
@@ -102,7 +103,7 @@ def test_graphml_keeps_its_ids(tmp_path):
     assert data.ids.tolist() == ["a", "b", "c"]
     assert data.attribute_names == ["size"]
     (tmp_path / "bad.graphml").write_text("<graphml")
-    with pytest.raises(BGCLError, match="cannot be read as GraphML"):
+    with pytest.raises(BGCLError, match=r"bad.graphml cannot be read \(unclosed token"):
         bgcl.load(tmp_path / "bad.graphml")
 
 
@@ -172,10 +173,25 @@ def test_a_constant_column_is_left_out_and_reported(tmp_path, caplog):
 
 def test_a_graph_without_attributes_reports_what_is_used_instead(tmp_path, caplog):
     data = bgcl.load(write(tmp_path / "g", "a,b\na,b\nb,c\n", "id,label\na,1\nb,2\nc,1\n"))
-    assert data.x.shape == (3, 80)
+    assert data.x.shape == (3, COLUMNS + DEGREES)
     assert "neighborhoods and degrees are used instead" in caplog.text
 
 
 def test_unknown_ids_can_be_skipped(tmp_path):
     folder = write(tmp_path / "g", EDGES + "ann,zoe,1\n")
     assert read_files(folder, options=Options(skip_unknown=True)).unknown == 1
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-150, 1.0, 1e150, 1e200, 1e307])
+@pytest.mark.parametrize("as_list", [False, True])
+def test_a_column_of_any_size_is_scaled_alike(factor, as_list):
+    values = np.random.default_rng(0).normal(size=12)
+    edges = {"from": list(range(11)), "to": list(range(1, 12))}
+
+    def column(factor):
+        numbers = values * factor
+        cells = [[number, 2 * number] for number in numbers.tolist()] if as_list else numbers
+        return bgcl.graph_from(edges, {"id": list(range(12)), "size": cells}).x.to_dense()
+
+    torch.testing.assert_close(column(factor), column(1.0), rtol=1e-5, atol=1e-6)
+    assert float(column(factor).std()) > 0.5 / (1 + as_list)

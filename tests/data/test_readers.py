@@ -75,7 +75,7 @@ def test_pickled_objects_in_other_keys_are_not_read(tmp_path: Path):
 def test_pickled_objects_in_needed_keys_are_an_error(tmp_path: Path):
     mark = tmp_path / "executed"
     path = write_arrays(tmp_path / "graph.npz", labels=np.array([Exploit(mark)], dtype=object))
-    with pytest.raises(BGCLError, match="is damaged"):
+    with pytest.raises(BGCLError, match=r"labels must hold numbers. Got values of type object instead"):
         npz.read(path)
     assert not mark.exists()
 
@@ -86,7 +86,7 @@ def test_pickled_objects_in_needed_keys_are_an_error(tmp_path: Path):
         ({"adj_indices": np.array([1, 2, 3])}, "an edge ends at node 3, which does not exist: there are 3 nodes"),
         ({"attr_data": np.array([1.5, np.nan])}, "attribute 1 of node 2 is nan"),
         ({"attr_data": np.array([-np.inf, 1])}, "attribute 0 of node 0 is -inf"),
-        ({"attr_data": np.array(["a", "b"])}, "attributes must be numbers"),
+        ({"attr_data": np.array(["a", "b"])}, "attr_data must hold numbers"),
         ({"attr_shape": np.array([2, 2]), "attr_indptr": np.array([0, 1, 2])}, "3 nodes, but 2 rows of attributes"),
         ({"attr_indices": np.array([0, 2])}, "a column of attr_indices is outside attr_shape"),
         ({"attr_indptr": np.array([0, 2, 1, 2])}, "attr_indptr does not fit"),
@@ -128,7 +128,7 @@ def test_npz_with_flipped_bytes_is_damaged(tmp_path: Path):
     raw = bytearray(path.read_bytes())
     raw[200:210] = bytes(byte ^ 0xFF for byte in raw[200:210])
     path.write_bytes(raw)
-    with pytest.raises(BGCLError, match="is damaged"):
+    with pytest.raises(BGCLError, match=r"graph.npz, array adj_data cannot be read \(.*Delete it"):
         npz.read(path)
 
 
@@ -206,7 +206,7 @@ def test_every_other_name_in_a_pickle_is_an_error(tmp_path: Path, value: object)
 def test_damaged_planetoid_file_is_a_one_line_error(tmp_path: Path, part: str, content: bytes):
     write_release(tmp_path)
     (tmp_path / f"ind.tiny.{part}").write_bytes(content)
-    with pytest.raises(BGCLError, match="is damaged") as error:
+    with pytest.raises(BGCLError, match=r"(is damaged|cannot be read) .*Delete it and download it again") as error:
         planetoid.read("tiny", tmp_path)
     assert "\n" not in str(error.value)
 
@@ -253,7 +253,7 @@ def test_wikics_equals_pygs_reading_of_the_same_file(tmp_path: Path):
     ("change", "says"),
     [
         ({"features": [[1.0, 2.0], [1.0], [0.0, 1.0], [0.0, 1.0]]}, "is damaged"),
-        ({"features": [1.0, 2.0]}, "one list of numbers for each node"),
+        ({"features": [1.0, 2.0]}, r"features\[0\]: Input should be a valid array"),
         ({"features": [[1.0]] * 3}, "labels must have|does not exist"),
         ({"links": [[9], [], [], []]}, "node 9, which does not exist"),
         ({"links": [[], [], [], []]}, "empty, it has no edges"),

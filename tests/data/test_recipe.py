@@ -79,3 +79,11 @@ def test_a_recipe_of_a_graph_in_memory_needs_files(tmp_path):
     with pytest.raises(BGCLError, match="trained on a graph in memory"):
         read_again(recipe)
     assert str(recipe) == "Recipe(0 columns)"
+
+
+def test_a_new_number_that_is_too_far_from_the_others_is_refused_with_its_row(tmp_path):
+    edges = "from,to\n0,1\n1,2\n2,3\n"
+    recipe = read_files(write(tmp_path / "g", edges, "id,size\n0,1\n1,2\n2,3\n3,4\n")).recipe
+    with pytest.raises(BGCLError, match=r"'size'.*: 1e\+300 is too far from the others, whose mean is 2.5") as caught:
+        read_again(recipe, str(write(tmp_path / "h", edges, "id,size\n0,1\n1,2\n2,1e300\n3,4\n")))
+    assert "nodes.csv" in str(caught.value)

@@ -13,7 +13,7 @@ from releases import RELEASE_EDGES, write_release, write_wikics
 from bgcl import load
 from bgcl.data import DATASETS, Dataset, Place, fetch, get, locate, npz, planetoid, verify, wikics
 from bgcl.data.clean import content_digest
-from bgcl.data.store import cache_folder
+from bgcl.data.store import cache_folder, git_id
 from bgcl.errors import BGCLError
 
 
@@ -24,7 +24,8 @@ def tiny(tmp_path: Path, bare_machine: Path, site: tuple[Path, str], monkeypatch
     write_release(folder, "citeseer")
     graph = planetoid.read("citeseer", folder)
     addresses = tuple(f"{address}/ind.citeseer.{part}" for part in planetoid.PARTS)
-    replace_dataset(monkeypatch, "citeseer", addresses=addresses, digest=content_digest(graph))
+    ids = tuple(git_id(folder / f"ind.citeseer.{part}") for part in planetoid.PARTS)
+    replace_dataset(monkeypatch, "citeseer", addresses=addresses, file_ids=ids, digest=content_digest(graph))
     monkeypatch.setattr(subprocess, "run", no_pip)
     return folder
 
@@ -34,7 +35,9 @@ def tiny_wikics(bare_machine: Path, site: tuple[Path, str], monkeypatch: pytest.
     """The catalog's entry for WikiCS is replaced by the hand-written release on a local server."""
     folder, address = site
     write_wikics(folder / "data.json")
-    replace_dataset(monkeypatch, "wikics", addresses=(f"{address}/data.json",), nodes=4, num_attributes=2)
+    sizes = {"nodes": 4, "edges": 3, "num_attributes": 2, "classes": 3}
+    ids = (git_id(folder / "data.json"),)
+    replace_dataset(monkeypatch, "wikics", addresses=(f"{address}/data.json",), file_ids=ids, **sizes)
     return folder / "data.json"
 
 
@@ -283,28 +286,61 @@ def test_verifying_an_absent_data_set_says_how_to_download_it(bare_machine: Path
         verify("wikics")
 
 
-# WikiCS has no published digest
+# A file of the publisher is compared with its checksum before it is parsed
 
 
-def test_wikics_is_trusted_on_first_use(tiny_wikics: Path, bare_machine: Path):
+@pytest.mark.parametrize("where", ["server", "folder"])
+def test_a_forged_file_is_not_parsed(where: str, tiny: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch):
+    (tiny / "ind.citeseer.graph").write_bytes(b"cos\nsystem\n.")
+    monkeypatch.setattr(planetoid, "read", lambda *_: pytest.fail("it was parsed"))
+    if where == "folder":
+        monkeypatch.setenv("BGCL_DATA", str(tiny))
+    with pytest.raises(BGCLError, match=r"ind.citeseer.graph .*is not the published file.*: its checksum differs"):
+        get("citeseer", quiet=True)
+    assert not bare_machine.exists()
+
+
+def test_the_checksum_of_a_file_is_its_id_in_git(tmp_path: Path):
+    (tmp_path / "file").write_bytes(b"hello\n")
+    assert git_id(tmp_path / "file") == "ce013625030ba8dba906f756967f9e9ca394464a"  # as `git hash-object` prints it
+
+
+# The digest of the content of WikiCS is not known
+
+
+def test_wikics_is_verified_by_the_checksum_of_the_publishers_file(tiny_wikics: Path, bare_machine: Path):
     data = load("wikics", quiet=True)
     assert data.train_mask.shape == (4, 3)
     assert data.x.layout == torch.strided
-    assert verify("wikics").note == "no published digest; matches the first download"
+    assert verify("wikics").note == "matches the content that was made from the published file"
     recorded = (bare_machine / "wikics.digest").read_text().strip()
     assert recorded == content_digest(wikics.read(tiny_wikics))
 
 
-def test_wikics_that_changed_after_the_first_download_is_an_error(tiny_wikics: Path, bare_machine: Path):
-    path = get("wikics", quiet=True)
-    path.unlink()
+def test_a_forged_wikics_is_refused(tiny_wikics: Path, bare_machine: Path):
     tiny_wikics.write_text(tiny_wikics.read_text().replace("1.5", "1.25"))
-    with pytest.raises(BGCLError, match=r"checksum of wikics differs.*wikics\.digest"):
+    with pytest.raises(BGCLError, match=r"data.json from .* is not the published file"):
         get("wikics", quiet=True)
-    assert not path.exists()
+    assert not bare_machine.exists()
 
 
-def test_another_graph_with_the_name_of_wikics_is_an_error(tiny_wikics: Path, monkeypatch: pytest.MonkeyPatch):
-    replace_dataset(monkeypatch, "wikics", nodes=11_701)
-    with pytest.raises(BGCLError, match="4 nodes with 2 attributes instead of 11701 with 2"):
+def test_a_forged_wikics_in_the_cache_is_refused(tiny_wikics: Path, bare_machine: Path):
+    path = get("wikics", quiet=True)
+    graph = wikics.read(tiny_wikics)
+    graph.attributes.data[0] = 0.75
+    npz.write(path, graph)
+    for use in (load, verify):
+        with pytest.raises(BGCLError, match=r"checksum of wikics differs.*wikics\.digest"):
+            use("wikics")
+    (bare_machine / "wikics.digest").unlink()
+    with pytest.raises(BGCLError, match=r"wikics.npz cannot be verified: .*wikics.digest.* is missing"):
+        verify("wikics")
+
+
+@pytest.mark.parametrize("field", ["nodes", "edges", "num_attributes", "classes"])
+def test_another_graph_with_the_name_of_wikics_is_an_error(
+    field: str, tiny_wikics: Path, monkeypatch: pytest.MonkeyPatch
+):
+    replace_dataset(monkeypatch, "wikics", **{field: 11_701})
+    with pytest.raises(BGCLError, match=f"is not wikics: it has . {field.removeprefix('num_')} instead of 11,701"):
         get("wikics", quiet=True)

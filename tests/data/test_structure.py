@@ -5,24 +5,30 @@ import pyarrow as pa
 from people import dense
 
 import bgcl
-from bgcl.data.structure import hashes
+from bgcl.data.structure import COLUMNS, DEGREES, hashes
 
 
 def test_structural_attributes_equal_a_plain_loop(tmp_path):
     (tmp_path / "e.csv").write_text("a,b\nann,bob\nbob,eve\nbob,dan\n")
     data = bgcl.load(tmp_path / "e.csv")
-    neighbors = {i: data.edge_index[1][data.edge_index[0] == i].tolist() for i in range(4)}
-    signs = np.array([[1.0 if (int(h) >> (8 * (j // 8) + 7 - j % 8)) & 1 else -1.0 for j in range(64)]
-                      for h in hashes(pa.array(data.ids.tolist()))])  # fmt: skip
-    total = np.zeros((4, 64))
-    for _ in range(3):
-        signs = np.stack([np.mean([signs[n] for n in neighbors[i]], axis=0) for i in range(4)])
-        total += signs / np.linalg.norm(signs, axis=1, keepdims=True)
-    np.testing.assert_allclose(dense(data)[:, :64], total, atol=1e-5)
-    degree = {0: 1, 1: 3, 2: 1, 3: 1}
-    at = [data.attribute_names[64 + int(row.argmax())] for row in dense(data)[:, 64:]]
-    assert [degree[i] for i in range(4)] == [3 if "2 to 3" in name else 1 for name in at] or sorted(at) == [
-        "degree 1", "degree 1", "degree 1", "degree 2 to 3"]  # fmt: skip
+    column = [int(h) % COLUMNS for h in hashes(pa.array(data.ids.tolist()))]
+    expected = np.zeros((4, COLUMNS + DEGREES))
+    for i in range(4):
+        neighbors = data.edge_index[1][data.edge_index[0] == i].tolist()
+        for node in [i, *neighbors]:
+            expected[i, column[node]] += 1
+        expected[i, COLUMNS + {1: 1, 3: 2}[len(neighbors)]] = 1  # classes: 0, 1, 2 to 3, ...
+    np.testing.assert_array_equal(dense(data), expected)
+    assert data.attribute_names[COLUMNS : COLUMNS + 3] == ["degree 0", "degree 1", "degree 2 to 3"]
+
+
+def test_the_attributes_of_a_node_do_not_change_when_other_nodes_come(tmp_path):
+    (tmp_path / "e.csv").write_text("a,b\nann,bob\nbob,eve\n")
+    before = bgcl.load(tmp_path / "e.csv")
+    (tmp_path / "e.csv").write_text("a,b\nzoe,dan\nann,bob\nbob,eve\n")
+    after = bgcl.load(tmp_path / "e.csv")
+    for i, name in enumerate(before.ids):
+        np.testing.assert_array_equal(dense(before)[i], dense(after)[list(after.ids).index(name)])
 
 
 def test_hashes_of_text_equal_a_plain_loop():

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
 from bgcl import BGCLError, MixtureClassifier
-from bgcl.downstream.head import PATH, PATH_DRAWS
+from bgcl.downstream.head import PATH
 from bgcl.measures.metrics import pavpu
 from synthetic_draws import numerical_gradient, random_draws
 
@@ -203,7 +203,9 @@ class TestCrossValidation:
         for sharpness in MixtureClassifier.sharpnesses:
             correct, uncertain = [], []
             for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):
-                fold = MixtureClassifier(head.C_, normalize=False).fit(draws[:PATH_DRAWS, train], y[train])
+                fold = MixtureClassifier(head.C_, normalize=False).fit(
+                    draws[: MixtureClassifier.path_draws, train], y[train]
+                )
                 fold.coefficients_ = fold.coefficients_ * sharpness
                 p = fold.predict_proba(draws[:, test])
                 correct += list(p.argmax(1) == y[test])

@@ -7,11 +7,18 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from torch_geometric.data import Data
 
 from bgcl import BGCL, BGCLError, MixtureClassifier, evaluate, splits, uncertainty
 from bgcl.downstream import evaluate_draws, summary
-from bgcl.downstream.evaluation import APPENDIX, SplitResult, default_training_draws, predict_all
+from bgcl.downstream.evaluation import (
+    APPENDIX,
+    SplitResult,
+    default_training_draws,
+    head_for,
+    predict_all,
+)
 from bgcl.downstream.splits import Split
 from bgcl.measures.metrics import (
     brier,
@@ -235,17 +242,20 @@ def data() -> Data:
     return Data(x=x, edge_index=torch.randint(80, (2, 200), generator=generator), y=y)
 
 
-@pytest.fixture(scope="module")
-def model(data) -> BGCL:
-    return BGCL(widths=(8, 4), epochs=2).fit(data, progress=False)
+@pytest.fixture(scope="module", params=["gcn", "mlp"])
+def model(request, data) -> BGCL:
+    return BGCL(encoder=request.param, widths=(8, 4), part_width=3, epochs=2).fit(data, progress=False)
 
 
 class TestModels:
     def test_evaluating_a_model_equals_evaluating_its_draws(self, model, data):
         found = evaluate(model, data, "grace", 2, samples=20, training_draws=5, seed=3)
+        in_parts = {"parts": model.parts_} if len(model.parts_) > 1 else {}
+        made = MixtureClassifier(**in_parts)
         expected = evaluate_draws(
-            model.sample(data, 20, seed=3), np.asarray(data.y), splits(data, "grace", 2), training_draws=5
-        )
+            model.sample(data, 20, seed=3), np.asarray(data.y), splits(data, "grace", 2), training_draws=5,
+            head=lambda: clone(made),
+        )  # fmt: skip
         for one, other in zip(found, expected, strict=True):
             assert_same(one.uncertainty, other.uncertainty, 0)
 
@@ -253,9 +263,25 @@ class TestModels:
         one, other = (evaluate(model, data, "grace", 1, samples=14, seed=1)[0].scores() for _ in range(2))
         assert one == other
 
+    def test_a_given_head_is_used(self, model, data):
+        found = evaluate(model, data, "grace", 2, samples=20, training_draws=5, seed=3, head=head)
+        expected = evaluate_draws(
+            model.sample(data, 20, seed=3), np.asarray(data.y), splits(data, "grace", 2), training_draws=5, head=head
+        )
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one.uncertainty, other.uncertainty, 0)
+
     @pytest.mark.parametrize(("samples", "train"), [(1, 1), (2, 1), (15, 7), (39, 19), (40, 20), (500, 20)])
     def test_twenty_draws_or_half_of_them_train_the_heads(self, samples, train):
-        assert default_training_draws(samples) == train
+        assert default_training_draws(samples, (4,)) == train
+
+    @pytest.mark.parametrize(("samples", "train"), [(1, 1), (2, 1), (7, 3), (8, 4), (500, 4)])
+    def test_four_draws_or_half_of_them_train_the_heads_of_embeddings_in_parts(self, samples, train):
+        assert default_training_draws(samples, (4, 4)) == train
+
+    def test_the_default_head_knows_the_parts(self):
+        assert head_for((4, 2))().get_params() == MixtureClassifier(parts=(4, 2)).get_params()
+        assert head_for((4,))().get_params() == MixtureClassifier().get_params()
 
     def test_too_few_samples_are_refused(self, model, data):
         with pytest.raises(BGCLError, match="Of 19 samples, 10 train the heads"):

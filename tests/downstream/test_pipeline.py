@@ -16,9 +16,9 @@ def data():
     return example_graph()
 
 
-@pytest.fixture(scope="module")
-def model(data) -> BGCL:
-    return BGCL(widths=(8, 4), epochs=2).fit(data, progress=False)
+@pytest.fixture(scope="module", params=["gcn", "mlp"])
+def model(request, data) -> BGCL:
+    return BGCL(encoder=request.param, widths=(8, 4), part_width=3, epochs=2).fit(data, progress=False)
 
 
 def test_transform_selects_the_draws_of_the_nodes(model, data):

@@ -8,6 +8,7 @@ from torch_geometric.data import Data
 
 from bgcl import BGCL, BGCLError, predict, uncertainty
 from bgcl.downstream.classifier import MixtureClassifier
+from bgcl.downstream.evaluation import head_for
 from bgcl.downstream.prediction import predict_draws
 from bgcl.measures.uncertainty import MEASURES
 from bgcl.model import astd
@@ -17,6 +18,8 @@ NODES = 36
 
 class FixedDraws:
     """A stand-in for a model, with given draws."""
+
+    parts_ = (4,)
 
     def __init__(self, sampled) -> None:
         self.sampled = torch.as_tensor(sampled)
@@ -39,9 +42,9 @@ def random_draws(data: Data, samples: int = 16) -> np.ndarray:
     return center + 0.5 * random.normal(size=(samples, NODES, 4))
 
 
-@pytest.fixture(scope="module")
-def model() -> BGCL:
-    return BGCL(widths=(8, 4), epochs=2).fit(make_graph(), progress=False)
+@pytest.fixture(scope="module", params=["gcn", "mlp"])
+def model(request) -> BGCL:
+    return BGCL(encoder=request.param, widths=(8, 4), part_width=3, epochs=2).fit(make_graph(), progress=False)
 
 
 def test_a_tiny_model_predicts_every_node(model):
@@ -101,6 +104,27 @@ def test_unlabeled_nodes_are_predicted_by_a_head_trained_on_all_labels():
         np.testing.assert_allclose(getattr(found.uncertainty, name)[:6], getattr(expected, name), atol=1e-9)
 
 
+def test_only_the_draws_of_labeled_nodes_are_kept_and_refused_if_they_do_not_fit(monkeypatch):
+    data = make_graph()
+    draws = random_draws(data)
+    needed = 3 * 6 * (NODES - 6) * draws[0, 0].nbytes
+    monkeypatch.setattr("bgcl.data.memory.free_memory", lambda: needed)
+    assert len(predict(FixedDraws(draws), data, samples=16, training_draws=6).label) == NODES
+    monkeypatch.setattr("bgcl.data.memory.free_memory", lambda: needed - 1)
+    with pytest.raises(BGCLError, match=f"6 draws of {NODES - 6} labeled nodes"):
+        predict(FixedDraws(draws), data, samples=16, training_draws=6)
+
+
+@pytest.mark.parametrize("processors", [1, 3])
+def test_heads_that_are_fitted_side_by_side_predict_the_same(monkeypatch, processors):
+    data = make_graph()
+    draws = random_draws(data)
+    expected = predict(FixedDraws(draws), data, samples=16).uncertainty.probability
+    monkeypatch.setattr("os.cpu_count", lambda: processors)
+    found = predict(FixedDraws(draws), data, samples=16).uncertainty.probability
+    np.testing.assert_array_equal(found, expected)
+
+
 def grown_graph() -> tuple[Data, Data, dict[int, np.ndarray]]:
     """A labeled graph, a graph of ten of its nodes in another order and two new nodes, and draws for both by size."""
     old = make_graph()
@@ -115,6 +139,8 @@ def grown_graph() -> tuple[Data, Data, dict[int, np.ndarray]]:
 
 class DrawsBySize:
     """A stand-in for a model, with given draws for each size of a graph."""
+
+    parts_ = (4,)
 
     def __init__(self, draws: dict[int, np.ndarray]) -> None:
         self.by_size = draws
@@ -156,9 +182,21 @@ def test_without_ids_no_node_is_matched_and_one_head_predicts_all():
 def test_predicting_from_draws_equals_predicting_from_the_model(model):
     data = make_graph()
     one = predict(model, data, samples=14, training_draws=5, seed=2)
-    other = predict_draws(model.draws(data, 14, seed=2), data, training_draws=5)
+    other = predict_draws(model.draws(data, 14, seed=2), data, training_draws=5, parts=model.parts_)
     for name, column in one.columns().items():
         np.testing.assert_array_equal(column, other.columns()[name])
+
+
+def test_embeddings_in_parts_are_predicted_by_heads_that_know_the_parts():
+    data = make_graph()
+    draws = random_draws(data)
+    found = predict_draws(iter(torch.as_tensor(draws)), data, training_draws=6, parts=(1, 3))
+    labeled = np.arange(6, NODES)
+    head = head_for((1, 3))().fit(draws[:6, labeled], np.asarray(data.y)[labeled])
+    expected = uncertainty(head.predict_samples(draws[6:, :6]))
+    np.testing.assert_allclose(found.uncertainty.probability[:6], expected.probability, atol=1e-9)
+    plain = predict_draws(iter(torch.as_tensor(draws)), data, training_draws=6)
+    assert np.abs(plain.uncertainty.probability - found.uncertainty.probability).max() > 1e-3
 
 
 def test_class_numbers_may_have_gaps():

@@ -40,7 +40,22 @@ def test_random_splits_have_their_sizes_are_disjoint_and_cover_all_labeled_nodes
     assert not equal(found[0], found[1])
 
 
-@pytest.mark.parametrize("protocol", ["grace", "bgrl"])
+@pytest.mark.parametrize(("protocol", "sizes"), [("bgrl-20", (46, 23, 164)), ("half", (116, 0, 117))])
+def test_protocols_with_more_training_nodes_have_their_sizes(protocol, sizes):
+    found = splits(labeled_graph(233), protocol)
+    assert len(found) == 20
+    for split in found:
+        assert tuple(map(len, parts(split))) == sizes
+        assert set.union(*parts(split)) == set(range(233))
+
+
+def test_a_training_node_of_bgrl_is_one_of_bgrl_20_too():
+    data = labeled_graph(233)
+    for few, many in zip(splits(data, "bgrl"), splits(data, "bgrl-20"), strict=True):
+        assert set(few.train) < set(many.train)
+
+
+@pytest.mark.parametrize("protocol", ["grace", "bgrl", "bgrl-20", "half"])
 def test_the_first_splits_do_not_depend_on_the_count(protocol):
     data = labeled_graph()
     many = splits(data, protocol, 12, seed=3)
@@ -169,7 +184,7 @@ class TestRefused:
         self.refused("Unknown protocol 'grac'. Did you mean grace?", labeled_graph(), "grac")
 
     def test_an_unknown_protocol_without_a_near_one_names_all(self):
-        self.refused("Known: grace, bgrl, public, wikics", labeled_graph(), "zzz")
+        self.refused("Known: grace, bgrl, bgrl-20, half, public, wikics", labeled_graph(), "zzz")
 
     def test_no_masks(self):
         self.refused(r"no published masks \(data.train_mask\). Use the protocol grace", labeled_graph(), "public")

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from bgcl.errors import BGCLError
-from bgcl.graph.clusters import Batches, induced
-from bgcl.graph.prepared import PreparedGraph, SparseFeatures
+from bgcl.graph.clusters import Batches, feature_rows, induced
+from bgcl.graph.prepared import PreparedGraph, SparseFeatures, to_dense
 from small import dense_connections, dense_features, make_graph, random_adjacency, random_graph, seeded
 
 
@@ -85,3 +85,11 @@ def test_an_induced_subgraph_is_the_dense_submatrix_in_the_order_of_its_nodes(se
 def test_the_subgraph_of_a_single_node_is_its_self_connection(sparse: bool) -> None:
     part = induced(random_graph(6, sparse=sparse), torch.tensor([4]))
     np.testing.assert_array_equal(dense_connections(part), [[1.0]])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_feature_rows_may_repeat_and_come_in_any_order(sparse: bool) -> None:
+    graph = random_graph(8, 5, sparse=sparse)
+    nodes = torch.tensor([6, 1, 6, 0, 7, 1])
+    rows = feature_rows(graph.features, nodes)
+    np.testing.assert_array_equal(to_dense(rows).numpy(), dense_features(graph)[nodes.numpy()])

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from bgcl.graph.csr import without_beta_warning
-from bgcl.graph.prepared import SparseFeatures, prepare, scale_rows, to_dense, width_of
+from bgcl.graph.prepared import SparseFeatures, prepare, scale_features, scale_rows, to_dense, width_of
 from bgcl.graph.sparse import row_pointer
 from small import dense_connections, random_adjacency, random_features
 
@@ -121,3 +121,38 @@ def test_split_features_hold_each_block_of_a_node_in_its_own_row(blocks: int) ->
             expected = np.where(np.arange(6) // size == block, matrix[node], 0)
             np.testing.assert_allclose(dense[node * blocks + block], expected, rtol=1e-6)
     assert features.split(blocks) is pattern  # it is made once
+
+
+@pytest.mark.parametrize("norm", ["length", "sum", "none"])
+def test_features_can_be_scaled_after_they_were_prepared(norm: str) -> None:
+    matrix = random_features(9, 6)
+    matrix[4] = 0
+    for x in (csr(matrix, None), torch.as_tensor(matrix).float()):
+        data = Data(x=x, edge_index=torch.zeros(2, 0, dtype=torch.int64), num_nodes=9)
+        scaled = scale_features(prepare(data, row_norm="none").features, norm)
+        np.testing.assert_allclose(to_dense(scaled).numpy(), loop_scaled(matrix, norm), atol=1e-6)
+        assert torch.equal(to_dense(scaled), to_dense(prepare(data, row_norm=norm).features))
+
+
+@pytest.mark.parametrize("norm", ["length", "sum"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_of_any_size_have_the_same_scaled_rows(norm: str, sparse: bool) -> None:
+    """Squares of 1e20 are not in the range of float32, and those of 1e-30 are zero."""
+    matrix = random_features(9, 6).astype(np.float32)
+    matrix[4] = 0
+
+    def scaled(factor: float) -> Tensor:
+        values = (matrix.astype(np.float64) * factor).astype(np.float32)
+        x = csr(values, None) if sparse else torch.as_tensor(values)
+        features = prepare(Data(x=x, edge_index=torch.zeros(2, 0, dtype=torch.int64), num_nodes=9), row_norm=norm)
+        return to_dense(features.features)
+
+    plain = torch.as_tensor(matrix)
+    length = torch.linalg.vector_norm(plain, ord=1 if norm == "sum" else 2, dim=1, keepdim=True)
+    expected = plain / torch.where(length > 0, length, 1.0)
+    assert torch.equal(scaled(1.0), expected) or sparse  # bit for bit as without the power of two
+    torch.testing.assert_close(scaled(1.0), expected)
+    for exponent in (-100, -30, 5, 60, 120):
+        assert torch.equal(scaled(2.0**exponent), scaled(1.0))
+    for factor in (1e-30, 1e19, 1e20, 1e37):
+        torch.testing.assert_close(scaled(factor), scaled(1.0), rtol=1e-5, atol=1e-7)

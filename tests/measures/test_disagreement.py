@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from bgcl import BGCL, BGCLError
 from bgcl.measures.disagreement import disagreement
-from bgcl.model.objectives.infonce import contrastive_log_likelihood, contrastive_loss
+from bgcl.model.objectives.infonce import InfoNCE, contrastive_log_likelihood, contrastive_loss, some_nodes
 from small import seeded
 
 TAU = 0.4
@@ -53,6 +53,50 @@ def test_swapping_the_views_changes_nothing():
     torch.testing.assert_close(contrastive_log_likelihood(o, t, TAU), contrastive_log_likelihood(t, o, TAU))
 
 
+@pytest.mark.parametrize("negatives", ["both views", "other view"])
+def test_likelihoods_among_some_nodes_equal_a_loop(negatives):
+    o, t = two_views(11)
+    among = torch.tensor([1, 4, 5, 9])
+    found = contrastive_log_likelihood(o, t, TAU, negatives, among=among, tile=3)
+    x, y = (torch.nn.functional.normalize(view, dim=-1) for view in (o, t))
+
+    def one_way(a, b, i: int) -> float:
+        own = math.exp(float(a[i] @ b[i]) / TAU)
+        chosen = [k for k in among.tolist() if k != i]
+        views = (b, a) if negatives == "both views" else (b,)
+        others = sum(math.exp(float(a[i] @ view[k]) / TAU) for k in chosen for view in views)
+        return math.log(own / (own + 10 / len(chosen) * others))
+
+    np.testing.assert_allclose(found, [(one_way(x, y, i) + one_way(y, x, i)) / 2 for i in range(11)], atol=1e-10)
+
+
+@pytest.mark.parametrize("negatives", ["both views", "other view"])
+def test_likelihoods_among_some_nodes_agree_with_those_among_all_to_within_the_error_of_sampling(negatives):
+    """The ratio of the estimated to the full sum has mean 1, and a standard error that the terms themselves give."""
+    o, t = torch.randn(2, 600, 8, dtype=torch.float64, generator=seeded(3))
+    full = contrastive_log_likelihood(o, t, TAU, negatives)
+    x, y = (torch.nn.functional.normalize(view, dim=-1) for view in (o, t))
+    terms = (x @ y.t() / TAU).exp()
+    spread = float((terms.std(1) / terms.mean(1)).mean()) / math.sqrt(150)  # of a sum over 150 of 600 nodes
+    for seed in range(5):
+        among = torch.randperm(600, generator=seeded(seed))[:150]
+        error = contrastive_log_likelihood(o, t, TAU, negatives, among=among) - full
+        assert float(error.std()) < 1.5 * spread
+        assert abs(float(error.mean())) < spread
+
+
+@pytest.mark.parametrize("negatives", ["both views", "other view"])
+def test_in_a_small_graph_likelihoods_are_exact_and_in_a_large_one_nodes_are_the_same_each_time(monkeypatch, negatives):
+    o, t = two_views(50)
+    objective = InfoNCE(3, tau=TAU, projection=False, negatives=negatives)
+    torch.testing.assert_close(objective.log_likelihood(o, t), contrastive_log_likelihood(o, t, TAU, negatives))
+    monkeypatch.setattr("bgcl.model.objectives.infonce.MOST", 20)
+    some = objective.log_likelihood(o, t)
+    torch.testing.assert_close(some, objective.log_likelihood(o, t), rtol=0, atol=0)
+    assert not torch.allclose(some, contrastive_log_likelihood(o, t, TAU, negatives))
+    assert len(set(some_nodes(50, 20).tolist())) == 20
+
+
 @settings(max_examples=40, deadline=None)
 @given(pairs=st.integers(1, 8), nodes=st.integers(1, 5), seed=st.integers(0, 99))
 def test_disagreement_equals_its_formula(pairs, nodes, seed):
@@ -90,16 +134,36 @@ def data() -> Data:
 
 @pytest.fixture(scope="module")
 def model(data) -> BGCL:
-    return BGCL(widths=(8, 4), epochs=2, tau=TAU).fit(data, progress=False)
+    return BGCL(encoder="gcn", widths=(8, 4), epochs=2, tau=TAU).fit(data, progress=False)
+
+
+@pytest.fixture(scope="module", params=["infonce", "decorrelation", "bootstrap", "infomax"])
+def default_model(request, data) -> BGCL:
+    return BGCL(objective=request.param, widths=(8, 4), part_width=3, epochs=2).fit(data, progress=False)
 
 
 class TestModels:
     def test_pairs_are_consecutive_draws(self, model, data):
         with torch.no_grad():
-            o_and_t = model.network_.head(model.sample(data, 6, seed=4)).double().numpy()
+            o_and_t = model.network_.objective.head(model.sample(data, 6, seed=4)).double().numpy()
         log_l = np.array([loop_log_likelihood(o_and_t[i], o_and_t[i + 1], TAU) for i in (0, 2, 4)])
         w = np.exp(log_l) / np.exp(log_l).sum(0)
         found = model.disagreement(data, 6, seed=4)
+        np.testing.assert_allclose(found, 1 - 1 / (3 * np.square(w).sum(0)), atol=1e-5)
+
+    def test_pairs_of_embeddings_in_parts_are_draws_of_the_encoder_in_both_views(self, default_model, data):
+        """Every objective has a likelihood of its own, of what the encoder hands on before the parts are made."""
+        network, graph = default_model._ready(data)
+        generator, scale = seeded(4), default_model.settings_.draw_scale
+        log_l = []
+        with torch.no_grad():
+            for _ in range(3):
+                o, t = (network.encode(view, graph, generator, scale=scale) for view in ("o", "t"))
+                assert o.shape == (20, 4)
+                log_l.append(network.objective.log_likelihood(o, t).double().numpy())
+        w = np.exp(np.array(log_l))
+        w = w / w.sum(0)
+        found = default_model.disagreement(data, 6, seed=4)
         np.testing.assert_allclose(found, 1 - 1 / (3 * np.square(w).sum(0)), atol=1e-5)
 
     def test_the_same_seed_gives_the_same_result_and_another_seed_another(self, model, data):
@@ -112,8 +176,9 @@ class TestModels:
         np.testing.assert_array_equal(model.disagreement(data, 9, seed=1), model.disagreement(data, 8, seed=1))
 
     def test_masks_that_drop_nothing_give_no_disagreement(self, data):
-        model = BGCL(widths=(8, 4), epochs=1, drop="connections at 0").fit(data, progress=False)
-        np.testing.assert_allclose(model.disagreement(data, 6), 0, atol=1e-6)
+        for encoder, drop in (("gcn", "connections at 0"), ("mlp", "entries at 0")):
+            model = BGCL(encoder=encoder, widths=(8, 4), epochs=1, drop=drop).fit(data, progress=False)
+            np.testing.assert_allclose(model.disagreement(data, 6), 0, atol=1e-6)
 
     def test_fewer_than_two_pairs_are_refused(self, model, data):
         with pytest.raises(BGCLError, match=r"4 samples or more, two pairs. Got 3 instead"):

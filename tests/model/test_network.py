@@ -1,49 +1,183 @@
-"""What the augmentation maximizes: the contrastive loss, up to a ceiling that `shared_information` sets."""
+"""The whole model: its views, draws and embeddings, with and without parts, and what it learns from a graph."""
 
 import math
 
+import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from torch.nn import functional as F
 
+from bgcl.graph.prepared import PreparedGraph, to_dense
 from bgcl.model.network import Network
-from bgcl.model.objectives.infonce import contrastive_loss
+from bgcl.model.objectives.base import Outcome
+from bgcl.model.propagation import Propagation
 from bgcl.settings import make_settings
+from small import make_graph, random_adjacency, random_features, random_graph, seeded
+
+OBJECTIVES = ["infonce", "decorrelation", "bootstrap", "infomax"]
 
 
-def network(share: float, tau: float = 0.4) -> Network:
-    return Network(3, make_settings(shared_information=share, tau=tau, widths=(4, 2)))
+def ready(graph: PreparedGraph, *, dense: bool = False, **settings: object) -> tuple[Network, PreparedGraph]:
+    """A network with random weights that knows the graph, and the scaled graph."""
+    small = {"widths": (8, 4), "part_width": 3} | settings
+    network = Network(to_dense(graph.features).shape[1], make_settings(**small), dense=dense)
+    scaled = network.fit_graph(graph, seeded(0))
+    network.reset_parameters(seeded(1))
+    return network, scaled
 
 
-def test_the_loss_of_views_that_share_no_information_is_log_2n_minus_1():
-    same = torch.ones(7, 3, dtype=torch.float64)  # all nodes are equal
-    assert float(contrastive_loss(same, same, 0.4)) == pytest.approx(math.log(13), rel=1e-12)
+def words(nodes: int = 12, *, sparse: bool = False) -> PreparedGraph:
+    counts = (np.random.default_rng(0).random((nodes, 5)) < 0.5).astype(float)
+    counts[:, 0] = 1
+    return make_graph(random_adjacency(nodes), counts, sparse=sparse, double=False)
 
 
-def test_the_information_of_views_is_at_most_about_one_over_tau():
-    nodes, tau = 50, 0.2
-    apart = torch.eye(nodes, dtype=torch.float64)  # both views are equal, and all nodes are orthogonal
-    loss = float(contrastive_loss(apart, apart, tau))
-    assert loss == pytest.approx(math.log(math.exp(1 / tau) + 2 * nodes - 2) - 1 / tau, rel=1e-9)
-    assert math.log(2 * nodes - 1) - loss < 1 / tau
+def test_the_networks_kl_is_multiplied_by_kl_weight():
+    for encoder in ("gcn", "mlp"):
+        settings = make_settings(
+            encoder=encoder, drop="connections", widths=(4, 3), rate_start=(2.0, 1.0), kl_weight=0.1
+        )
+        assert Network(5, settings).kl().item() == pytest.approx(0.1 * 2 * (math.log(2) - 0.5), rel=1e-5)
 
 
-@given(st.floats(0.01, 0.99), st.floats(0.0, 12.0), st.integers(2, 10_000))
-def test_the_gain_is_the_loss_up_to_the_ceiling_and_its_mirror_image_beyond(share, loss, nodes):
-    ceiling = math.log(2 * nodes - 1) - share / 0.4
-    gain = float(network(share).adversary(torch.tensor(loss, dtype=torch.float64), nodes))
-    assert gain == pytest.approx(loss if loss <= ceiling else 2 * ceiling - loss, abs=1e-9)
-    assert gain <= ceiling + 1e-9
+@pytest.mark.parametrize("encoder", ["gcn", "mlp", "hops", "sage", "gin", "gat", "pyg:GraphConv"])
+def test_a_network_that_drops_nothing_has_equal_views(encoder):
+    network, graph = ready(words(), encoder=encoder, drop=["connections at 0", "features at 0"])
+    o, t = (network.encode(view, graph, seeded(2)) for view in ("o", "t"))
+    torch.testing.assert_close(o, t)
+    torch.testing.assert_close(o, network.encoder(graph))
+    for view in ("o", "t"):
+        torch.testing.assert_close(network.draw(view, graph, seeded(2)), network.embed(graph))
 
 
-def test_shared_information_of_zero_is_the_papers_objective():
-    loss = torch.tensor(8.3)
-    assert network(0.0).adversary(loss, 100) is loss
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("encoder", ["mlp", "gcn"])
+def test_every_objective_has_an_outcome_with_gradients_for_weights_and_rates(encoder, objective):
+    network, graph = ready(words(), encoder=encoder, objective=objective, drop="entries")
+    found = network.outcome(graph, seeded(2))
+    assert isinstance(found, Outcome)
+    assert found.embeddings.shape == (12, 4)
+    assert found.nodes == 12
+    weights, rates = list(network.encoder.parameters()), list(network.augmentation.parameters())
+    of_weights = torch.autograd.grad(found.loss, weights, retain_graph=True)
+    of_rates = torch.autograd.grad(network.objective.adversary(found, 0.3), rates)
+    for gradient in (*of_weights, *of_rates):
+        assert torch.isfinite(gradient).all()
+        assert gradient.abs().max() > 0
 
 
-@pytest.mark.parametrize(("loss", "slope"), [(1.0, 1.0), (5.0, -1.0)])
-def test_the_gain_rises_below_the_ceiling_and_falls_above_it(loss, slope):
-    value = torch.tensor(loss, requires_grad=True)
-    network(0.5).adversary(value, 20).backward()
-    assert float(value.grad) == slope
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_loss_may_have_fewer_nodes(objective):
+    network, graph = ready(words(), objective=objective, drop="entries")
+    assert network.outcome(graph, seeded(2), 5).nodes == (12 if objective == "infomax" else 5)  # whose loss is cheap
+    assert network.outcome(graph, seeded(2), 12).nodes == 12
+    assert network.outcome(graph, seeded(2), 99).loss.item() == network.outcome(graph, seeded(2)).loss.item()
+
+
+def test_the_embedding_of_the_papers_encoder_is_its_output_as_it_is():
+    network, graph = ready(random_graph(9, 5, double=False), encoder="gcn")
+    assert network.parts.widths == (4,)
+    torch.testing.assert_close(network.embed(graph), network.encoder(graph), rtol=0, atol=0)
+    for view in ("o", "t"):
+        draw, encoded = (f(view, graph, seeded(3), scale=0.5) for f in (network.draw, network.encode))
+        assert torch.equal(draw, encoded)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_embedding_of_the_default_has_parts_of_the_attributes_the_structure_and_the_encoder(sparse):
+    network, graph = ready(words(sparse=sparse))
+    sources = [sentence.split()[0] for sentence in network.settings.parts]
+    assert set(sources) == {"attributes", "structure", "encoder"}
+    assert network.parts.widths == tuple(4 if source == "encoder" else 3 for source in sources)
+    embedded = network.embed(graph)
+    parts = dict(zip(network.settings.parts, embedded.split(network.parts.widths, dim=1), strict=True))
+    torch.testing.assert_close(parts["encoder"], F.normalize(network.encoder(graph), dim=1))
+    encoded = network.encoder(graph)
+    among = {name: Propagation(alike) for name, alike in network.parts.alike(graph, encoded).items()}
+    torch.testing.assert_close(embedded, network.parts(graph, encoded, None, None, among))
+
+
+def test_a_draw_of_the_default_has_the_masks_of_the_encoder_in_its_other_parts():
+    """By hand: the encoder's masks, then the neighbors that are kept, both from the same generator."""
+    network, graph = ready(words(), drop=["entries at 0.4", "neighbors at 0.5"])
+    drawn, generator = network.draw("o", graph, seeded(3)), seeded(3)
+    masks = network.augmentation.draw("o", graph, network.encoder.inputs(graph), generator)
+
+    def neighbors(of: PreparedGraph) -> torch.Tensor:
+        noise = torch.rand(len(of.connections), 1, generator=generator)
+        return ((noise > 0.5) | of.is_self).float()
+
+    kept, encoded = neighbors(graph), network.encoder(graph, masks)
+    alike = network.parts.alike(graph, network.encoder(graph))  # by the encoder without masks
+    among = {name: Propagation(of, neighbors(of)) for name, of in alike.items()}
+    torch.testing.assert_close(drawn, network.parts(graph, encoded, masks, kept, among))
+    assert 0 < kept.mean() < 1
+    whole = {name: Propagation(of) for name, of in alike.items()}
+    assert not torch.allclose(drawn, network.parts(graph, encoded, masks, None, among))
+    assert not torch.allclose(drawn, network.parts(graph, encoded, masks, kept, whole))
+
+
+@pytest.mark.parametrize("encoder", ["mlp", "gcn"])
+def test_dropped_connections_are_left_out_of_the_parts(encoder):
+    """All blocks of the last layer's mask together, and kept neighbors if there are such masks too."""
+    drop = ["connections in 2 blocks at 0.4"] + (["neighbors at 0.3"] if encoder == "mlp" else [])
+    parts = ("encoder hop 1", "attributes hop 1")
+    network, graph = ready(words(), encoder=encoder, drop=drop, parts=parts, row_norm="length")
+    drawn, generator = network.draw("t", graph, seeded(3)), seeded(3)
+    masks = network.augmentation.draw("t", graph, network.encoder.inputs(graph), generator)
+    kept = masks[-1].connections.mean(1, keepdim=True)
+    if encoder == "mlp":
+        noise = torch.rand(len(graph.connections), 1, generator=generator)
+        kept = kept * ((noise > 0.3) | graph.is_self)
+    torch.testing.assert_close(drawn, network.parts(graph, network.encoder(graph, masks), masks, kept))
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0])
+def test_neighbors_are_dropped_at_a_fraction_of_their_rate_in_draws(scale):
+    """On a graph with many edges, the share of dropped neighbors of a draw is `scale` times the rate."""
+    nodes = 80
+    graph = make_graph(1 - np.eye(nodes), np.ones((nodes, 1)), double=False)
+    network, graph = ready(graph, drop="neighbors at 0.6/0.9")
+    for view, rate in (("o", 0.6), ("t", 0.9)):
+        positives = network.augmentation.draw_positives(view, graph, seeded(0), hard=True, scale=scale)
+        dropped = float((positives.weights[~graph.is_self[:, 0]] == 0).double().mean())
+        assert dropped == pytest.approx(scale * rate, abs=0.02)
+
+
+def test_a_network_learns_scales_and_directions_from_a_graph():
+    graph = words()
+    network, scaled = ready(graph)
+    assert (network.scaling.weight != 1).any()
+    np.testing.assert_allclose(to_dense(scaled.features).norm(dim=1), 1, atol=1e-5)
+    assert scaled.connections is graph.connections
+    assert network.parts.directions_0.abs().max() > 0
+    assert torch.equal(to_dense(network.scaling(graph).features), to_dense(scaled.features))
+
+
+def test_dense_numbers_have_more_inputs_of_the_neighborhood_and_the_papers_encoder_has_not():
+    graph = make_graph(random_adjacency(12), random_features(12, 5) - 1, double=False)
+    network, scaled = ready(graph, dense=True)
+    assert to_dense(scaled.features).shape == (12, network.scaling.width) == (12, 18)
+    assert network.encoder.layers[0].weight.shape == (18, 8)
+    assert network.embed(scaled).shape == (12, sum(network.parts.widths))
+    paper, scaled = ready(graph, dense=True, encoder="gcn")
+    assert to_dense(scaled.features).shape == (12, 5)
+    assert paper.encoder.layers[0].weight.shape == (5, 8)
+
+
+def test_the_slow_copy_of_the_bootstrap_starts_as_the_encoder():
+    network, graph = ready(words(), objective="bootstrap")
+    slow = [module for module in network.objective.modules() if type(module) is type(network.encoder)]
+    assert len(slow) == 1
+    torch.testing.assert_close(slow[0](graph), network.encoder(graph))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_same_generator_gives_the_same_parameters(objective):
+    states = []
+    for seed in (0, 0, 1):
+        network = Network(5, make_settings(objective=objective, widths=(6, 4), part_width=3))
+        network.reset_parameters(seeded(seed))
+        states.append(torch.cat([p.detach().flatten() for p in network.parameters()]))
+    assert torch.equal(states[0], states[1])
+    assert not torch.equal(states[0], states[2])

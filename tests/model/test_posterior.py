@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
-from bgcl.model.posterior import astd, draws, moments
+from bgcl.model.posterior import astd, draws, moments, pairs_of_views
 from bgcl.settings import make_settings
 from small import make_graph, random_encoder, random_graph, seeded
 
 
 def network_dropping(sentence: str, **settings: object) -> Network:
-    network = Network(5, make_settings(drop=sentence, widths=(6, 4), **settings))
+    network = Network(5, make_settings(encoder="gcn", drop=sentence, widths=(6, 4), **settings))
     network.encoder.load_state_dict(random_encoder((5, 6, 4), double=False).state_dict())
     return network
 
@@ -93,7 +94,8 @@ def test_a_stream_of_draws_does_not_turn_off_gradients_in_the_loop_over_it() -> 
 def test_draws_are_made_at_a_fraction_of_the_rates_of_training(scale: float) -> None:
     # One layer on a graph without edges, normalized before masking: a node's draw is 3 if its self-connection is kept,
     # and the bias 1 if not. A self-connection is kept if its noise u is above scale * pi.
-    network = Network(1, make_settings(drop="connections at 0.6/0.9", widths=(1,), normalize="before"))
+    settings = {"encoder": "gcn", "drop": "connections at 0.6/0.9", "normalize": "before"}
+    network = Network(1, make_settings(widths=(1,), **settings))
     with torch.no_grad():
         network.encoder.layers[0].weight.fill_(2.0)
         network.encoder.layers[0].bias.fill_(1.0)
@@ -109,7 +111,7 @@ def test_draws_are_made_at_a_fraction_of_the_rates_of_training(scale: float) -> 
 
 def test_hard_draws_use_masks_of_zeros_and_ones() -> None:
     # With one node, one connection and one layer, a hard draw is 3 or the bias 1. Relaxed draws are in between.
-    settings = {"drop": "connections at 0.5", "mask_values": "relaxed", "normalize": "before"}
+    settings = {"encoder": "gcn", "drop": "connections at 0.5", "mask_values": "relaxed", "normalize": "before"}
     network = Network(1, make_settings(widths=(1,), **settings))
     with torch.no_grad():
         network.encoder.layers[0].weight.fill_(2.0)
@@ -121,3 +123,36 @@ def test_hard_draws_use_masks_of_zeros_and_ones() -> None:
     assert hard == {1.0, 3.0}
     assert len(set(relaxed)) > 30
     assert ((relaxed >= 1) & (relaxed <= 3)).all()
+
+
+def default_network() -> tuple[Network, PreparedGraph]:
+    """The default encoder in parts, with the graph as it sees it."""
+    network = Network(5, make_settings(drop=("entries at 0.5/0.9", "neighbors at 0.5"), widths=(6, 4), part_width=3))
+    graph = network.fit_graph(random_graph(12, double=False), seeded(1))
+    network.reset_parameters(seeded(2))
+    return network, graph
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_draws_of_embeddings_in_parts_follow_the_generator(hard: bool) -> None:
+    network, graph = default_network()
+    sampled = torch.stack(list(draws(network, graph, 4, seeded(0), scale=0.7, hard=hard)))
+    generator = seeded(0)
+    by_hand = [network.draw(view, graph, generator, scale=0.7, hard=hard) for view in ("o", "t", "o", "t")]
+    assert torch.equal(sampled, torch.stack(by_hand))
+    assert sampled.shape == (4, 12, sum(network.parts.widths))
+    assert not sampled.requires_grad
+    # Every part varies, except for the position of a node if it were not propagated along kept neighbors.
+    for part in (sampled[0] - sampled[2]).split(network.parts.widths, dim=1):
+        assert part.abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("scale", [0.4, 1.0])
+def test_pairs_of_views_are_outputs_of_the_encoder_before_the_parts(scale: float) -> None:
+    network, graph = default_network()
+    generator = seeded(0)
+    for o, t in pairs_of_views(network, graph, 3, seeded(0), scale=scale):
+        assert torch.equal(o, network.encode("o", graph, generator, scale=scale))
+        assert torch.equal(t, network.encode("t", graph, generator, scale=scale))
+        assert o.shape == t.shape == (12, 4)
+        assert not o.requires_grad

@@ -3,113 +3,41 @@
 import json
 import logging
 import math
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from bgcl import BGCL, BGCLError, checkpoint
 from bgcl.data.pyg import check_graph
 from bgcl.graph.clusters import Batches
+from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import prepare
 from bgcl.model.network import Network
+from bgcl.model.objectives.infonce import contrastive_loss
 from bgcl.model.training import Record, Training, TrainingError, embedding_spread
-from bgcl.settings import Settings
-
-SMALL = {"widths": (8, 4), "epochs": 4, "lr_rates": 0.05, "drop": ("connections in 2 blocks", "features")}
+from training import DEFAULT, PAPER, assert_equal, begin, both, fit, make, parameters, tiny_graph
 
 
 @pytest.fixture
 def graph() -> Data:
-    generator = torch.Generator().manual_seed(3)
-    edges = torch.randint(30, (2, 80), generator=generator)
-    x = (torch.rand(30, 12, generator=generator) < 0.4).float() + torch.eye(30, 12)
-    return Data(x=x, edge_index=edges, num_nodes=30)
+    return tiny_graph()
 
 
-def fit(graph: Data, **settings) -> BGCL:
-    return BGCL(**SMALL | settings).fit(graph, progress=False)
+@both
+def test_same_seed_same_model(graph, kind):
+    assert_equal(fit(graph, kind, seed=1), fit(graph, kind, seed=1))
 
 
-def begin(graph: Data, **settings) -> Training:
-    """A training before its first step."""
-    chosen = Settings(**SMALL | settings)
-    return Training(Network(12, chosen), Batches(prepare(check_graph(graph), row_norm="sum")), chosen)
-
-
-def parameters(model: BGCL) -> dict[str, torch.Tensor]:
-    return {name: tensor.clone() for name, tensor in model.network_.state_dict().items()}
-
-
-def assert_equal(one: BGCL, other: BGCL) -> None:
-    a, b = parameters(one), parameters(other)
-    assert a.keys() == b.keys()
-    for name in a:
-        assert torch.equal(a[name], b[name]), name
-
-
-def test_same_seed_same_model(graph):
-    assert_equal(fit(graph, seed=1), fit(graph, seed=1))
-
-
-def test_other_seed_other_model(graph):
-    a, b = parameters(fit(graph, seed=1)), parameters(fit(graph, seed=2))
+@both
+def test_other_seed_other_model(graph, kind):
+    a, b = parameters(fit(graph, kind, seed=1)), parameters(fit(graph, kind, seed=2))
     assert not torch.equal(a["encoder.layers.0.weight"], b["encoder.layers.0.weight"])
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"mask_values": "relaxed", "rate_draw": "sample"},
-        {"mask_values": "hard"},
-        {"rate_nodes": 7, "loss_nodes": 11},
-        {"batches": 3, "clusters_per_batch": 1},
-        {"batches": 3, "clusters_per_batch": 4, "rate_nodes": 7},
-    ],
-    ids=str,
-)
-def test_resume_equals_an_uninterrupted_run(graph, tmp_path, change):
-    uninterrupted = fit(graph, epochs=6, **change)
-    BGCL(**SMALL | change | {"epochs": 3}).fit(graph, out=tmp_path, progress=False)
-    resumed = BGCL(**SMALL | change | {"epochs": 6}).fit(graph, out=tmp_path, resume=True, progress=False)
-    assert_equal(uninterrupted, resumed)
-    without_time = [[replace(record, seconds=0.0) for record in m.history_] for m in (uninterrupted, resumed)]
-    assert without_time[0] == without_time[1]
-    lines = (tmp_path / checkpoint.HISTORY).read_text().splitlines()
-    assert [json.loads(line)["epoch"] for line in lines] == [1, 2, 3, 4, 5, 6]
-
-
-class KilledError(Exception):
-    pass
-
-
-@pytest.mark.parametrize("epoch", [1, 3])
-def test_a_run_that_is_killed_loses_no_finished_epoch(graph, tmp_path, epoch):
-    def kill(record):
-        if record.epoch == epoch:
-            raise KilledError
-
-    with pytest.raises(KilledError):
-        BGCL(**SMALL).fit(graph, out=tmp_path, progress=kill)
-    assert int(checkpoint.read(tmp_path).training["epoch"]) == epoch
-    resumed = BGCL(**SMALL).fit(graph, out=tmp_path, resume=True, progress=False)
-    assert_equal(fit(graph), resumed)
-
-
-def test_history_after_the_last_complete_epoch_is_cut_off_on_resuming(graph, tmp_path):
-    model = BGCL(**SMALL | {"epochs": 2}).fit(graph, out=tmp_path, progress=False)
-    unfinished = json.dumps(replace(model.history_[-1], epoch=3).to_dict())
-    with (tmp_path / checkpoint.HISTORY).open("a") as history:
-        history.write(unfinished + '\n{"epoch": 4, "lo')
-    resumed = BGCL(**SMALL).fit(graph, out=tmp_path, resume=True, progress=False)
-    assert [record.epoch for record in resumed.history_] == [1, 2, 3, 4]
-    assert checkpoint.read(tmp_path).history == resumed.history_
-
-
-def test_the_encoder_step_changes_only_the_weights_and_the_augmentation_step_only_the_rates(graph):
-    training = begin(graph)
+@both
+def test_the_encoder_step_changes_only_the_weights_and_the_augmentation_step_only_the_rates(graph, kind):
+    training = begin(graph, kind)
     prepared = training.batches.graph
     groups = {"w": training.theta_w, "a": training.theta_a}
 
@@ -174,12 +102,13 @@ def test_the_masks_of_both_steps_have_the_values_that_the_setting_names(graph, m
     assert all(torch.isfinite(p.grad).all() and (p.grad != 0).all() for p in training.theta_a)
 
 
+@both
 @pytest.mark.parametrize("setting", ["rate_nodes", "loss_nodes"])
-def test_a_step_uses_all_nodes_if_the_setting_allows_as_many(graph, setting):
+def test_a_step_uses_all_nodes_if_the_setting_allows_as_many(graph, setting, kind):
     """Bit for bit, including the state of the generator: no nodes are chosen at random. None allows all nodes."""
     states = []
     for most in (30, 31, 10_000, None):
-        training = begin(graph, **{setting: most})
+        training = begin(graph, kind, **{setting: most})
         objectives = [training.step().objective for _ in range(2)]
         states.append((objectives, [p.detach() for p in training.theta_a + training.theta_w], training.state()))
     for objectives, parameters_, state in states[1:]:
@@ -196,10 +125,12 @@ def test_a_step_that_may_use_few_nodes_has_the_loss_of_a_random_subset(graph, se
     training = begin(tiny, **{setting: 5}, shared_information=0.0, kl_weight=0.5, **distinct)
     network, prepared, chosen = training.network, training.batches.graph, set()
     for _ in range(6):
-        state = training.generator.get_state()
+        generator = torch.Generator().set_state(training.generator.get_state())
         with torch.no_grad():
-            o, t = network.views(prepared, torch.Generator().set_state(state))
-            subsets = {s: float(network.loss(o[list(s)], t[list(s)])) for s in combinations(range(8), 5)}
+            views = [network.objective.head(network.encode(view, prepared, generator)) for view in ("o", "t")]
+            subsets = {
+                s: float(contrastive_loss(*(view[list(s)] for view in views), 0.4)) for s in combinations(range(8), 5)
+            }
             kl = float(network.augmentation.kl())
         if setting == "rate_nodes":
             seen = training._augmentation_step(prepared, training.rates) + 0.5 * kl
@@ -211,8 +142,13 @@ def test_a_step_that_may_use_few_nodes_has_the_loss_of_a_random_subset(graph, se
     assert len(chosen) > 1
 
 
-def test_fixed_rates_make_no_augmentation_step(graph):
-    model = fit(graph, drop=("edges at 0.2/0.4", "features at 0.3"))
+@pytest.mark.parametrize(
+    ("kind", "drop"),
+    [(PAPER, ("edges at 0.2/0.4", "features at 0.3")), (DEFAULT, ("neighbors at 0.2/0.4", "entries at 0.3"))],
+    ids=["paper", "default"],
+)
+def test_fixed_rates_make_no_augmentation_step(graph, kind, drop):
+    model = fit(graph, kind, drop=drop)
     assert all(record.objective is None for record in model.history_)
     assert model.drop_rates_["o"][0].mean == ((pytest.approx(0.2),),)
     assert model.drop_rates_["t"][0].mean == ((pytest.approx(0.4),),)
@@ -225,10 +161,60 @@ def test_a_large_kl_weight_holds_the_posterior_at_the_prior(graph):
     assert rate.b[0][0] == pytest.approx(1.0, abs=0.1)
 
 
+@both
+def test_a_rate_step_follows_every_nth_step(graph, kind):
+    """The steps are counted over the epochs: an epoch of three steps has one or two drop-rate steps if n is 2."""
+    how = {"batch_nodes": 10, "batches": 1} if kind is DEFAULT else {"batches": 3, "clusters_per_batch": 1}
+    chosen = make(kind, **how, rate_every=2).settings_for(graph)
+    prepared = prepare(check_graph(graph), row_norm="sum")
+    batches = NodeBatches(prepared, 10) if kind is DEFAULT else Batches(prepared, 3, 1)
+    training = Training(Network(12, chosen), batches, chosen)
+    counts = []
+    for _ in range(4):
+        before = int(training.rates.state[training.theta_a[0]]["step"]) if training.rates.state else 0
+        training.step()
+        counts.append(int(training.rates.state[training.theta_a[0]]["step"]) - before)
+    assert counts == [1, 2, 1, 2]
+
+
+def test_an_epoch_without_a_rate_step_has_no_objective(graph):
+    records = fit(graph, rate_every=3).history_
+    assert [record.objective is None for record in records] == [True, True, False, True]
+
+
+@pytest.mark.parametrize("mask_values", ["relaxed", "hard"])
+def test_the_augmentation_of_the_default_drops_entries_and_keeps_neighbors(graph, mask_values):
+    """Both raise the loss: views differ more without some entries, and neighbors are harder positives than oneself.
+
+    The encoder learns slowly, so that it is the augmentation that moves.
+    """
+    free = {"kl_weight": 0.0, "shared_information": 0.0, "lr_rates": 0.02, "mask_values": mask_values}
+    model = fit(graph, DEFAULT, epochs=40, lr_weights=0.001, **free)
+    entries, neighbors = ([model.history_[i].rates["o"][mask].mean[0][0] for i in (0, -1)] for mask in (0, 1))
+    assert entries[1] > entries[0] + 0.05
+    assert neighbors[1] < neighbors[0] - 0.05
+
+
+def test_the_encoder_step_of_the_default_lowers_the_loss(graph):
+    fixed = fit(graph, DEFAULT, epochs=40, drop=("entries at 0.2", "neighbors at 0.2"))
+    losses = [record.loss for record in fixed.history_]
+    assert sum(losses[-10:]) < sum(losses[:10])
+
+
+def test_the_objective_learns_with_the_encoder(graph):
+    for objective in ("infonce", "bootstrap", "infomax"):
+        training = begin(graph, objective=objective)
+        before = [parameter.detach().clone() for parameter in training.network.objective.parameters()]
+        training.step()
+        after = list(training.network.objective.parameters())
+        assert before
+        assert any(not torch.equal(p, q) for p, q in zip(before, after, strict=True)), objective
+
+
 def test_training_stops_when_the_loss_is_not_finite(graph, tmp_path):
     graph.x = torch.full((30, 200), 3e38)
     with pytest.raises(TrainingError, match=r"The loss is (nan|inf).* in epoch 1.*'lr_weights'.*'tau'"):
-        BGCL(**SMALL | {"row_norm": "none"}).fit(graph, out=tmp_path, progress=False)
+        make(row_norm="none").fit(graph, out=tmp_path, progress=False)
 
 
 def test_a_collapse_gives_one_warning(graph, caplog):
@@ -245,35 +231,17 @@ def test_spread_is_zero_when_all_nodes_point_the_same_way_and_one_when_they_canc
     assert embedding_spread(torch.cat([torch.eye(4), -torch.eye(4)])) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("kind", [PAPER, DEFAULT | {"batch_nodes": None}], ids=["paper", "default"])
 @pytest.mark.parametrize("clusters", [1, 4, 20])
-def test_cluster_batches_train_on_every_part(graph, clusters):
-    model = fit(graph, batches=3, clusters_per_batch=clusters)
+def test_cluster_batches_train_on_every_part(graph, clusters, kind):
+    model = fit(graph, kind, batches=3, clusters_per_batch=clusters)
     assert all(record.loss > 0 for record in model.history_)
-    assert_equal(model, fit(graph, batches=3, clusters_per_batch=clusters))
+    assert_equal(model, fit(graph, kind, batches=3, clusters_per_batch=clusters))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"tau": 0.5}, "other settings \\(tau\\)"),
-        ({"epochs": 1}, "is at epoch 2 already"),
-    ],
-)
-def test_resuming_with_other_settings_is_refused(graph, tmp_path, change, message):
-    BGCL(**SMALL | {"epochs": 2}).fit(graph, out=tmp_path, progress=False)
-    with pytest.raises(BGCLError, match=message):
-        BGCL(**SMALL | change).fit(graph, out=tmp_path, resume=True, progress=False)
-
-
-def test_resuming_on_another_graph_is_refused(graph, tmp_path):
-    BGCL(**SMALL).fit(graph, out=tmp_path, progress=False)
-    graph.x = graph.x.flip(0)
-    with pytest.raises(BGCLError, match="trained on another graph"):
-        BGCL(**SMALL).fit(graph, out=tmp_path, resume=True, progress=False)
-
-
-@pytest.mark.parametrize("change", [{}, {"drop": ("edges at 0.2",)}], ids=["learned", "fixed"])
-def test_a_record_is_the_same_after_json(graph, change):
-    for record in fit(graph, **change).history_:
+@both
+@pytest.mark.parametrize("change", [{}, {"drop": ("entries at 0.2",)}], ids=["learned", "fixed"])
+def test_a_record_is_the_same_after_json(graph, change, kind):
+    for record in fit(graph, kind, **change).history_:
         assert Record.from_dict(json.loads(json.dumps(record.to_dict()))) == record
         assert list(record.to_dict()) == ["epoch", "loss", "objective", "kl", "spread", "seconds", "rates"]

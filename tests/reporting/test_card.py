@@ -40,9 +40,9 @@ def test_a_card_escapes_what_it_shows(model):
 
 
 def test_a_model_that_is_not_fitted_has_a_card():
-    page = bgcl.BGCL("cora", tau=0.5)._repr_html_()
+    page = bgcl.BGCL("paper-cora", tau=0.5)._repr_html_()
     assert "not fitted" in page
-    assert html.escape("preset = 'cora', tau = 0.5") in page
+    assert html.escape("preset = 'paper-cora', tau = 0.5") in page
     assert "the defaults" in bgcl.BGCL()._repr_html_()
 
 

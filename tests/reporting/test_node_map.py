@@ -57,8 +57,11 @@ def test_nearest_nodes_equal_a_plain_sort(monkeypatch):
         np.testing.assert_allclose(distance[i], far[expected], atol=1e-6)
 
 
-def test_tsne_keeps_groups_together_and_is_the_same_every_time():
+@pytest.mark.parametrize("most", [0, 1000])
+def test_tsne_keeps_groups_together_and_is_the_same_every_time(monkeypatch, most):
+    """With forces from a grid, and from a tree as in a small graph."""
     pytest.importorskip("openTSNE")
+    monkeypatch.setattr(node_map, "FFT", most)
     random = np.random.default_rng(0)
     group = np.arange(90) % 3
     mean = np.eye(3)[group] * 4 + random.normal(scale=0.3, size=(90, 3))
@@ -68,6 +71,23 @@ def test_tsne_keeps_groups_together_and_is_the_same_every_time():
     far = np.linalg.norm(first.position[:, None] - first.position[None], axis=-1)
     np.fill_diagonal(far, np.inf)
     assert (group[far.argmin(1)] == group).mean() > 0.95
+
+
+def test_a_small_map_is_made_with_a_tree_and_a_large_one_with_a_grid(monkeypatch):
+    opentsne = pytest.importorskip("openTSNE")
+    used = []
+
+    def spy(*_, negative_gradient_method, **others):
+        used.append(negative_gradient_method)
+        return TSNE(negative_gradient_method=negative_gradient_method, **others)
+
+    TSNE = opentsne.TSNE
+    monkeypatch.setattr(opentsne, "TSNE", spy)
+    monkeypatch.setattr(node_map, "FFT", 70)
+    for nodes in (60, 80):
+        mean = np.random.default_rng(0).normal(size=(nodes, 5))
+        make_map(mean, mean[None])
+    assert used == ["bh", "fft"]
 
 
 def test_without_opentsne_the_map_is_pca(monkeypatch):

@@ -34,9 +34,13 @@ def make_graph(unlabeled: int = 6, classes: int = 3) -> Data:
     return Data(x=torch.rand(NODES, 5, generator=generator), edge_index=edges, y=y, name="/some/where/papers.npz")
 
 
-@pytest.fixture(scope="module")
-def model() -> BGCL:
-    return BGCL(widths=(8, 4), epochs=3).fit(make_graph(), progress=False)
+def make_model(encoder: str) -> BGCL:
+    return BGCL(encoder=encoder, widths=(8, 4), part_width=3, epochs=3).fit(make_graph(), progress=False)
+
+
+@pytest.fixture(scope="module", params=["gcn", "mlp"])
+def model(request) -> BGCL:
+    return make_model(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +97,7 @@ def test_a_report_makes_each_draw_once(model, monkeypatch):
 
 def test_a_summary_of_draws_passes_them_on_unchanged(model):
     data = make_graph()
-    summary = DrawSummary(model, NODES, 16)
+    summary = DrawSummary()
     draws = torch.stack(list(summary.watch(model.draws(data, 16))))
     torch.testing.assert_close(draws, model.sample(data, 16), rtol=0, atol=0)
     torch.testing.assert_close(summary.moments().mean, draws.mean(0))
@@ -102,7 +106,7 @@ def test_a_summary_of_draws_passes_them_on_unchanged(model):
 
 
 def test_a_graph_that_is_too_large_has_no_disagreement(model, monkeypatch):
-    monkeypatch.setattr("bgcl.reporting.report.draw_summary.DISAGREEMENT_WORK", 1.9 * NODES**2)  # less than two pairs
+    monkeypatch.setattr("bgcl.reporting.report.contents.DISAGREEMENT_WORK", 1.9 * NODES**2)  # less than two pairs
     found = gather(model, make_graph(), samples=16, tsne=False)
     assert "disagreement" not in found.measures
     assert "too large" in found.notes[0]
@@ -140,17 +144,25 @@ def test_quantized_positions_are_moved_but_not_stretched(contents):
     assert cloud.shape == (NODES, len(contents.map.cloud), 2)
 
 
-def test_the_same_run_gives_the_same_page_byte_for_byte(model, tmp_path):
+def test_a_large_graph_has_the_disagreement_of_fewer_draws(model, monkeypatch):
+    monkeypatch.setattr("bgcl.reporting.report.contents.DISAGREEMENT_WORK", 3.5 * NODES**2)  # three pairs
+    found = gather(model, make_graph(), samples=16, tsne=False)
+    np.testing.assert_allclose(found.measures["disagreement"], model.disagreement(make_graph(), 6), atol=1e-9)
+
+
+def test_the_same_run_gives_the_same_page_byte_for_byte(tmp_path):
+    model = make_model("mlp")
     pages = [report(model, make_graph(), tmp_path / name, samples=12).read_bytes() for name in ("a.html", "b.html")]
     assert pages[0] == pages[1]
     other = report(model, make_graph(), tmp_path / "c.html", samples=12, seed=5).read_bytes()
     assert other != pages[0]
 
 
-def test_a_page_without_labels_has_the_measures_that_need_none():
+@pytest.mark.parametrize("encoder", ["gcn", "mlp"])
+def test_a_page_without_labels_has_the_measures_that_need_none(encoder):
     data = make_graph()
     data.y = None
-    model = BGCL(widths=(8, 4), epochs=1).fit(data, progress=False)
+    model = BGCL(encoder=encoder, widths=(8, 4), part_width=3, epochs=1).fit(data, progress=False)
     found = gather(model, data, samples=12, tsne=False)
     assert list(found.measures) == ["astd", "disagreement"]
     assert found.first_measure == "astd"

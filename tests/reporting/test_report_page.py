@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from synthetic_report import make_contents
 
+from bgcl.data.output import as_text
 from bgcl.measures.metrics import pavpu
 
 
@@ -181,6 +182,23 @@ def test_the_download_has_all_nodes_in_the_order_shown(page, shown, tmp_path):
     values = np.array([float(row["least_confidence"]) for row in rows])
     np.testing.assert_array_equal(values, shown.measures["least_confidence"][order])
     assert rows[0].keys() == {"node", "label", "predicted", "probability", "least_confidence", "astd"}
+
+
+@pytest.mark.parametrize("safe", [True, False])
+def test_the_download_has_no_formulas_unless_the_reader_wants_them(opened, tmp_path, safe):
+    contents = make_contents(60, 3)
+    ids = ["=cmd|x", "-5", "@you", "a=b", *contents.ids[4:]]
+    page = opened(replace(contents, ids=ids, classes=["+1+1", "plain", "c"]))
+    page.set_checked("#safe", safe)
+    with page.expect_download() as waiting:
+        page.click("#download")
+    waiting.value.save_as(tmp_path / "nodes.csv")
+    with (tmp_path / "nodes.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    cells = {row["node"] for row in rows} | {row["label"] for row in rows}
+    expected = {as_text(text) if safe else text for text in [*ids, "+1+1", "plain", "c"]}
+    assert cells - {""} == expected
+    assert ("'=cmd|x" in cells) == safe
 
 
 def test_a_page_without_labels_still_works(opened):

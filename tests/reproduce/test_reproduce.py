@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from bgcl.baselines import published
 from bgcl.cli import app
+from bgcl.downstream.evaluation import default_training_draws
 from bgcl.errors import BGCLError
 from bgcl.model.training import Training, TrainingError
 from bgcl.reproduce import compute as computing
@@ -85,9 +86,13 @@ def test_a_baseline_is_fitted_again_only_for_other_settings(data, tmp_path, monk
         computing.compute(replace(cell, splits=1), data, cache)
 
 
-def test_an_interrupted_training_resumes(data, tmp_path, monkeypatch):
-    cache, settings = Cache(tmp_path), Settings(epochs=3, widths=(8, 4), seed=0)
+@pytest.mark.parametrize("epochs", [3, None])
+def test_an_interrupted_training_resumes(data, tmp_path, monkeypatch, epochs):
+    """None lets the graph decide. Here a batch has all nodes, so three steps are three epochs."""
+    monkeypatch.setattr("bgcl.graph_settings.STEPS", 3)
+    cache, settings = Cache(tmp_path), Settings(epochs=epochs, widths=(8, 4), part_width=4, seed=0)
     whole = computing.trained(data, settings, Cache(tmp_path / "other"))
+    assert whole.settings_.epochs == len(whole.history_) == 3
     steps = []
 
     def interrupted(training):
@@ -114,7 +119,7 @@ def test_a_missing_data_set_does_not_stop_the_others(data, tmp_path, monkeypatch
             raise BGCLError("It is not here.")
 
     monkeypatch.setattr("bgcl.data.store.get", get)
-    monkeypatch.setattr(running, "load", lambda name, quiet: data)
+    monkeypatch.setattr(running, "open_graph", lambda name: data)
     cells = [replace(CELL, dataset="wikics"), replace(CELL, method="raw-features", settings={}, evaluation={})]
     found = list(running.run(cells, Cache(tmp_path)))
     assert [(cell.dataset, result is None, reason) for cell, result, reason in found] == [
@@ -129,7 +134,9 @@ def test_every_experiment_has_cells_that_differ(name):
         assert len({cell.place() for cell in cells}) == len(cells) > 0
         for cell in cells:
             assert computing._method(cell)  # all its settings are valid
-            assert cell.evaluation.get("samples", 100) > cell.evaluation.get("training_draws", 20)
+            samples = cell.evaluation.get("samples", 100)
+            parts = (1, 1) if cell.method == "bgcl-default" else (1,)
+            assert samples > cell.evaluation.get("training_draws", default_training_draws(samples, parts))
     chosen = experiments.EXPERIMENTS[name]
     only = experiments.cells(name, datasets=[chosen.datasets[-1]], methods=[chosen.methods[0]], seeds=2)
     assert {(cell.dataset, cell.method) for cell in only} == {(chosen.datasets[-1], chosen.methods[0])}
@@ -160,7 +167,7 @@ def test_hyperparameters_equal_the_papers_table():
         "wikics": (0.0001, 0.0005, 5e-9, 16, 50, 512, 256, "relu", 0.4),
         "coauthor-cs": (0.0001, 0.0005, 5e-9, 16, 50, 256, 128, "relu", 0.4),
     }  # fmt: skip
-    assert paper.hyperparameters().keys() == table.keys() == presets().keys()
+    assert paper.hyperparameters().keys() == table.keys() == {name.removeprefix("paper-") for name in presets()}
     for name, row in table.items():
         s = make_settings(**paper.settings(name))
         blocks = s.masks()[0].blocks
@@ -169,12 +176,13 @@ def test_hyperparameters_equal_the_papers_table():
         assert s.beta_prior() == (1, 1)
         assert (s.mask_temperature, s.shared_information, s.draw_scale) == (0.3, 0, 1)
         assert (s.rate_draw, s.mask_values, s.row_norm) == ("sample", "relaxed", "sum")
+        assert (s.encoder, s.objective, s.parts) == ("gcn", "infonce", ("encoder",))
     assert [paper.settings(name)["batches"] for name in ("wikics", "amazon-computers", "coauthor-cs")] == [5, 5, 10]
 
 
 def test_presets_have_the_papers_architecture():
     for name, table in paper.hyperparameters().items():
-        settings = make_settings(name)
+        settings = make_settings(f"paper-{name}")
         for setting in ("widths", "activation", "tau", "weight_decay"):
             if (name, setting) == ("amazon-computers", "activation"):
                 continue  # PReLU instead of ReLU was chosen on the development half

@@ -171,7 +171,7 @@ class RatePosterior:
         b: second parameter; None for fixed rates.
 
     >>> import bgcl
-    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(bgcl.example_graph(), progress=False)
+    >>> model = bgcl.BGCL(encoder="gcn", widths=(16, 8), epochs=2).fit(bgcl.example_graph(), progress=False)
     >>> edges, entries = model.drop_rates_["o"]
     >>> edges.mask, edges.learned, 0 < edges.average < 1
     ('edges', True, True)

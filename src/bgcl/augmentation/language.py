@@ -73,7 +73,11 @@ def check_mask(mask: Mask) -> Mask:
         raise BGCLError(f"The mask '{mask}' is not valid: only connections have blocks, and at least 1.")
     if mask.layer is not None and mask.layer < 1:
         raise BGCLError(f"The mask '{mask}' is not valid: layers are counted from 1.")
-    if mask.shared and mask.on != "connections" and mask.layer is None:
+    if mask.on == "positives" and mask.layer is not None:
+        raise BGCLError(f"The mask '{mask}' is not valid: positive pairs do not belong to a layer.")
+    if mask.on == "positives" and mask.per != "view":
+        raise BGCLError(f"The mask '{mask}' is not valid: positive pairs have one drop rate per view.")
+    if mask.shared and mask.on in ("columns", "entries") and mask.layer is None:
         raise BGCLError(f"The mask '{mask}' is not valid: layers of different widths cannot share a mask of features.")
     if mask.per == "block" and mask.on != "connections":
         raise BGCLError(f"The mask '{mask}' is not valid: only connections have a rate per block.")

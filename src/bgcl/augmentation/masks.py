@@ -9,7 +9,8 @@ multiply:
 - `DropNodes`, NodeDrop: one for each node; it multiplies all connections of the node;
 - `SelectSubgraph`, SubgraphSelection: one for each node, ranked as a growing neighborhood reaches them;
 - `DropFeatures`, GRACE's FeatureDrop: one for each column of the features;
-- `DropEntries`, the paper's FeatureDrop: one for each entry of the features.
+- `DropEntries`, the paper's FeatureDrop: one for each entry of the features;
+- `DropNeighbors`: one for each pair of neighbors; it multiplies their weight as a positive pair of the objective.
 
 Users describe masks in short sentences, such as `["connections in 8 blocks", "features at 0.3"]`, which
 `bgcl.augmentation.language` reads.
@@ -84,7 +85,7 @@ class Mask:
     """
 
     kind: ClassVar[str]
-    on: ClassVar[Literal["connections", "columns", "entries"]] = "connections"
+    on: ClassVar[Literal["connections", "columns", "entries", "positives"]] = "connections"
     kinds: ClassVar[dict[str, type["Mask"]]] = {}
 
     rate: tuple[float, float] | None = None
@@ -102,7 +103,10 @@ class Mask:
         raise NotImplementedError(f"The mask {type(self).__name__} has no method uniform(). Write one.")
 
     def factor(self, keep: Tensor, graph: PreparedGraph) -> Tensor:
-        """Spread the keep values over what they multiply: `(E, B)` or `(E, 1)`, `(F,)`, or the shape of the entries."""
+        """Spread the keep values over what they multiply: `(E, B)` or `(E, 1)`, `(F,)`, or the shape of the entries.
+
+        Positive pairs have the shape of connections, `(E, 1)`.
+        """
         return keep
 
     def __str__(self) -> str:
@@ -223,3 +227,15 @@ class DropEntries(Mask):
 
     def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
         return _noise(tuple(layer.entries), generator)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropNeighbors(DropEdges):
+    """Neighbors as positives: an objective that takes them draws a node close to its neighbors, except dropped ones.
+
+    A node is always a positive of itself. When embeddings are drawn, the parts of the embedding that average over
+    neighbors leave out dropped ones too.
+    """
+
+    kind = "neighbors"
+    on = "positives"

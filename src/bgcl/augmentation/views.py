@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from bgcl.augmentation.drop_rates import DropRate, RatePosterior
 from bgcl.augmentation.masks import LayerInput, Mask, concrete, straight_through
 from bgcl.graph.prepared import PreparedGraph
+from bgcl.graph.sparse import Pattern, row_sum, spmm
 
 View = Literal["o", "t"]
 VIEWS: tuple[View, View] = ("o", "t")
@@ -23,9 +24,22 @@ class LayerMask:
     columns: Tensor | None = None  # (F,)
     entries: Tensor | None = None  # (N, F) for dense features, (nonzeros,) for sparse ones
 
-    def multiply(self, on: Literal["connections", "columns", "entries"], factor: Tensor) -> None:
+    def multiply(self, on: Literal["connections", "columns", "entries", "positives"], factor: Tensor) -> None:
         before: Tensor | None = getattr(self, on)
         setattr(self, on, factor if before is None else before * factor)
+
+
+@dataclass
+class Positives:
+    """Which nodes count as the same: a weight for each connection. The weights of a node sum to 1."""
+
+    pattern: Pattern  # (N, N)
+    weights: Tensor  # (E,)
+    kept: Tensor | None = None  # (E, 1), the keep values that the weights come from; 1 for a node itself
+
+    def average(self, vectors: Tensor) -> Tensor:
+        """The mean vector of each node's positives, `(N, d)`."""
+        return spmm(self.pattern, self.weights, vectors)
 
 
 class Augmentation(nn.Module):
@@ -64,19 +78,45 @@ class Augmentation(nn.Module):
 
         The drop rates are a draw from their posterior, or its median.
         """
-        keep_values = straight_through if hard or self.hard else concrete
         layers = [LayerMask() for _ in range(self.layers)]
         for mask, rate in self.of(view):
-            logit = rate.draw(generator) if self._draw == "sample" else rate.median()  # (layers, blocks) or with 1
-            logit = logit if scale == 1 else torch.logit(scale * torch.sigmoid(logit))
+            if mask.on == "positives":
+                continue
+            logit = self._logit(rate, generator, scale)
             noise: Tensor | None = None
             for i in range(self.layers) if mask.layer is None else (mask.layer - 1,):
                 if noise is None or not mask.shared:
                     noise = mask.uniform(graph, inputs[i], generator)
-                here = logit[i if len(logit) > 1 else 0]
-                keep = keep_values(here, noise, self.temperature)
+                keep = self._keep(logit[i if len(logit) > 1 else 0], noise, hard)
                 layers[i].multiply(mask.on, mask.factor(keep, graph))
         return layers
+
+    def draw_positives(
+        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False, scale: float = 1.0
+    ) -> Positives | None:
+        """Draw the positives of each node in a view; None if no mask acts on positives.
+
+        Of each pair of neighbors that are kept, one is a positive of the other, and a node is one of itself.
+        """
+        masks = [(mask, rate) for mask, rate in self.of(view) if mask.on == "positives"]
+        if not masks:
+            return None
+        kept: Tensor = torch.ones(len(graph.connections), 1, device=generator.device)
+        for mask, rate in masks:
+            noise = mask.uniform(graph, _NO_FEATURES, generator)
+            kept = kept * mask.factor(self._keep(self._logit(rate, generator, scale)[0], noise, hard), graph)
+        weight = kept if graph.counts is None else kept * graph.counts[:, None]
+        total = row_sum(graph.connections, weight)
+        weight = weight / total.index_select(0, graph.connections.row)
+        return Positives(graph.connections, weight[:, 0], kept)
+
+    def _logit(self, rate: DropRate, generator: torch.Generator, scale: float) -> Tensor:
+        """`logit(pi)` of the rates at which masks are drawn, `(layers, blocks)` or with 1."""
+        logit = rate.draw(generator) if self._draw == "sample" else rate.median()
+        return logit if scale == 1 else torch.logit(scale * torch.sigmoid(logit))
+
+    def _keep(self, logit: Tensor, noise: Tensor, hard: bool) -> Tensor:
+        return (straight_through if hard or self.hard else concrete)(logit, noise, self.temperature)
 
     def posteriors(self) -> dict[str, list[RatePosterior]]:
         """For each view, the posterior of each mask's drop rates."""
@@ -93,11 +133,14 @@ class Augmentation(nn.Module):
         for view in VIEWS:
             share = torch.ones(())
             for mask, rate in self.of(view):
-                if mask.layer in (None, layer + 1):
+                if mask.on != "positives" and mask.layer in (None, layer + 1):
                     mean = rate.mean()
                     share = share.to(mean) * (1 - mean[layer if len(mean) > 1 else 0].mean())
             shares.append(share)
         return torch.stack(shares).mean()
+
+
+_NO_FEATURES = LayerInput(0, torch.Size((0,)))
 
 
 def _rates_shape(mask: Mask, layers: int) -> tuple[int, int]:

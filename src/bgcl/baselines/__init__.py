@@ -1,4 +1,4 @@
-"""The methods that the paper compares with.
+"""The methods that the paper compares with, and some that came after it.
 
 An embedding method is a class of settings with a method `fit(data)`, which returns embeddings `(N, d)`. A classifier is
 a class of settings with a method `fit(data, split)`, which returns the class probabilities of S draws, `(S, N, C)`. A
@@ -23,6 +23,8 @@ EMBEDDINGS: dict[str, str] = {
     "dgi": "infomax:DGI",
     "grace": "grace:GRACE",
     "bgrl": "bootstrap:BGRL",
+    "cca-ssg": "cca_ssg:CCASSG",
+    "signa": "signa:SIGNA",
 }
 CLASSIFIERS: dict[str, str] = {
     "majority-class": "votes:MajorityClass",

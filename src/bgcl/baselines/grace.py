@@ -41,7 +41,7 @@ class GRACE(EmbeddingMethod):
 
     def _embed(self, data: Data) -> Array:
         model = BGCL(
-            drop=[_sentence("edges", self.edges), _sentence("features", self.features)],
+            encoder="gcn", drop=[_sentence("edges", self.edges), _sentence("features", self.features)],
             mask_values="hard", row_norm="sum",
             widths=self.widths, activation=self.activation, tau=self.tau, lr_weights=self.lr, epochs=self.epochs,
             weight_decay=self.weight_decay / 2, batches=self.batches, seed=self.seed,

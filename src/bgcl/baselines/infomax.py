@@ -10,8 +10,8 @@ from torch_geometric.nn.models import DeepGraphInfomax
 
 from bgcl.baselines.convolutions import Convolutions
 from bgcl.baselines.method import Array, Count, EmbeddingMethod, LearningRate
-from bgcl.graph.prepared import Features, PreparedGraph, SparseFeatures, prepare, width_of
-from bgcl.graph.sparse import Pattern
+from bgcl.graph.clusters import feature_rows
+from bgcl.graph.prepared import PreparedGraph, prepare, width_of
 
 
 class DGI(EmbeddingMethod):
@@ -49,17 +49,4 @@ def _summary(embeddings: Tensor, graph: PreparedGraph) -> Tensor:
 
 def corrupt(graph: PreparedGraph) -> PreparedGraph:
     """The same connections, with the attributes shuffled over the nodes."""
-    return replace(graph, features=permute_rows(graph.features, torch.randperm(graph.nodes)))
-
-
-def permute_rows(features: Features, order: Tensor) -> Features:
-    """Row i of the result is row `order[i]` of `features`. Sparse features stay sparse."""
-    if isinstance(features, Tensor):
-        return features[order]
-    pointer = features.pattern.pointer
-    count = pointer.diff()[order]
-    ends = count.cumsum(0)
-    begin = torch.repeat_interleave(pointer[:-1][order] - (ends - count), count)
-    entry = begin + torch.arange(len(begin))
-    pattern = Pattern(torch.cat([ends.new_zeros(1), ends]), features.pattern.column[entry], features.width)
-    return SparseFeatures(pattern, features.values[entry])
+    return replace(graph, features=feature_rows(graph.features, torch.randperm(graph.nodes)))

@@ -10,13 +10,13 @@ from bgcl.settings import Settings
 
 
 class RandomEncoder(EmbeddingMethod):
-    """The encoder of `BGCL` as it is before the first epoch, without masks."""
+    """The paper's encoder as it is before the first epoch, without masks."""
 
-    widths: Widths = Settings().widths
+    widths: Widths = Settings(encoder="gcn").widths
 
     def _embed(self, data: Data) -> Array:
-        settings = Settings(widths=self.widths, seed=self.seed)
-        graph = prepare(data, row_norm=settings.row_norm)
+        settings = Settings(encoder="gcn", widths=self.widths, seed=self.seed)
+        graph = prepare(data, row_norm="length")
         network = Network(width_of(graph), settings)
         network.reset_parameters(torch.Generator().manual_seed(self.seed))
         with torch.no_grad():

@@ -1,27 +1,37 @@
 """The command line. A command imports torch and other large packages when it runs, so that `bgcl --help` is fast."""
 
-import signal
 import sys
-from typing import Annotated
+from typing import Any, NoReturn
 
-import typer
-
-from bgcl.cli import data, demo, embed, evaluate, inspect, predict, rank, report, reproduce, train
-from bgcl.errors import BGCLError, InterruptedRunError
-
-app = typer.Typer(
-    help="Bayesian graph contrastive learning: node embeddings that know what they do not know.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+from bgcl.cli import interrupt
 
 
 def main() -> None:
-    """Run a command. Bad input gives one line on standard error and exit code 2."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    """Run a command. Bad input gives one line on standard error and exit code 2, an interruption exit code 130."""
+    interrupt.listen()  # first: from here on, also the imports can be interrupted
+    try:
+        _run()
+    except Exception:
+        if not interrupt.was_asked():
+            raise
+        _fail("interrupted.", 130)
+    except KeyboardInterrupt:
+        _fail("interrupted.", 130)
+
+
+def _run() -> NoReturn:
+    import typer
+
+    from bgcl.cli.commands import app
+    from bgcl.errors import BGCLError, InterruptedRunError
+
+    if hasattr(sys.stdout, "reconfigure"):  # a character that the terminal does not know is escaped, as in errors
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
+        if code == 130:  # typer turns a KeyboardInterrupt into this
+            raise KeyboardInterrupt
+        sys.stdout.flush()  # here, where a full disk and a closed pipe are still reported
     except BGCLError as error:
         _fail(str(error), 2)
     except typer.TyperException as error:
@@ -31,41 +41,29 @@ def main() -> None:
         raise SystemExit(1) from None
     except OSError as error:
         _fail(f"Cannot read or write {error.filename or 'a file'}: {error.strerror or error}.", 2)
+    except MemoryError as error:
+        _fail(f"There is not enough memory ({error or 'no more is free'}). Use a smaller graph or smaller settings.", 2)
+    except RuntimeError as error:
+        if "allocate memory" not in str(error):  # torch has no type of its own for this
+            raise
+        _fail("There is not enough memory. Use a smaller graph or smaller settings, such as widths.", 2)
     except InterruptedRunError as interruption:
         _fail(f"interrupted; {interruption}", 130)
-    except (KeyboardInterrupt, typer.Abort):
+    except typer.Abort:
         _fail("interrupted.", 130)
     raise SystemExit(code if isinstance(code, int) else 0)
 
 
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+def _fail(text: str, code: int) -> NoReturn:
+    from bgcl.cli.printing import visible
 
-
-def _fail(text: str, code: int) -> None:
-    print(f"bgcl: {' '.join(text.split())}", file=sys.stderr)
+    print(f"bgcl: {visible(' '.join(text.split()))}", file=sys.stderr)
     raise SystemExit(code)
 
 
-def _version(value: bool) -> None:
-    if value:
-        from bgcl import __version__  # reads the metadata of the package, which takes time
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        from bgcl.cli.commands import app
 
-        print(f"bgcl {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None: ...
-
-
-for command in (
-    demo.demo, inspect.inspect, train.train, embed.embed, evaluate.evaluate, predict.predict, rank.rank, report.report,
-    reproduce.reproduce,
-):  # fmt: skip
-    app.command()(command)
-app.add_typer(data.app, name="data")
+        return app
+    raise AttributeError(f"module 'bgcl.cli' has no attribute '{name}'")

@@ -5,12 +5,9 @@ from typing import Annotated
 import typer
 
 from bgcl.cli.options import Json, Quiet
-from bgcl.cli.printing import print_json, print_table
-
-app = typer.Typer(help="List, download and verify data sets.", no_args_is_help=True)
+from bgcl.cli.printing import print_json, print_table, say
 
 
-@app.command("list")
 def data_list(quiet: Quiet = False, json: Json = False) -> None:
     """List the data sets and where each is stored."""
     from bgcl.data.catalog import DATASETS
@@ -27,7 +24,6 @@ def data_list(quiet: Quiet = False, json: Json = False) -> None:
     print_table(facts)
 
 
-@app.command("get")
 def data_get(
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of data sets, see 'bgcl data list'.")],
     quiet: Quiet = False,
@@ -41,10 +37,9 @@ def data_get(
         print_json(found)
     else:
         for name, path in found.items():
-            print(f"{name}: {path}")
+            say(f"{name}: {path}")
 
 
-@app.command("verify")
 def data_verify(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="Names of data sets. Default: all on this machine.")

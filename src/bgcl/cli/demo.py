@@ -19,7 +19,7 @@ def demo(
     out: Annotated[
         Path, typer.Option(help="Folder for the run, the plots and the report. An older run there is replaced.")
     ] = Path("run"),
-    epochs: Annotated[int | None, typer.Option(help="Number of epochs. Default: the preset for Cora.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Number of epochs. Default: 300 steps.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random number.")] = 0,
     quiet: Quiet = False,
     json: Json = False,
@@ -31,6 +31,7 @@ def demo(
     from bgcl.data.store import load
     from bgcl.downstream.evaluation import evaluate, summary
     from bgcl.estimator import BGCL
+    from bgcl.files import sole_use
     from bgcl.measures.uncertainty import RECOMMENDED
     from bgcl.reporting.plots import save, save_evaluation
     from bgcl.reporting.report.page import report
@@ -40,16 +41,17 @@ def demo(
     show = not (quiet or json)
     console = Console(quiet=not show)
     console.print(f"Cora: {data.num_nodes:,} papers, {data.num_edges // 2:,} citations. Training without labels.")
-    model = BGCL("cora", seed=seed, epochs=DEFAULT if epochs is None else epochs)
-    fit_and_save(model, data, out, "cora", show=show)
-    console.print(f"Training classifiers on the labels of 10 % of the papers, {SPLITS} random splits.")
-    results = evaluate(model, data, "grace", SPLITS, progress=show)
-    plots = {"training.png": model.plot_training(), "drop_rates.png": model.plot_drop_rates()}
-    for name, figure in plots.items():
-        save(figure, out / name)
-    pictures = [*(out / name for name in plots), *save_evaluation(results, out)]
-    console.print("Drawing the map of the papers for the report.")
-    page = report(model, data, out / "report.html", progress=show)
+    model = BGCL(seed=seed, epochs=DEFAULT if epochs is None else epochs)
+    with sole_use(out):
+        fit_and_save(model, data, out, "cora", show=show)
+        console.print(f"Training classifiers on the labels of 10 % of the papers, {SPLITS} random splits.")
+        results = evaluate(model, data, "grace", SPLITS, progress=show)
+        plots = {"training.png": model.plot_training(), "drop_rates.png": model.plot_drop_rates()}
+        for name, figure in plots.items():
+            save(figure, out / name)
+        pictures = [*(out / name for name in plots), *save_evaluation(results, out)]
+        console.print("Drawing the map of the papers for the report.")
+        page = report(model, data, out / "report.html", progress=show)
     first = results[0]
     order = np.argsort(getattr(first.uncertainty, RECOMMENDED))
     scores = summary([results])

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from bgcl.cli.opening import open_run_on
-from bgcl.cli.options import DrawSeed, Json, OtherGraph, OtherNodes, Quiet, RunFolder, Samples
-from bgcl.cli.printing import print_json
+from bgcl.cli.options import DrawSeed, Json, OtherGraph, OtherNodes, Quiet, RunFolder, Samples, SpreadsheetSafe
+from bgcl.cli.printing import print_json, say
 from bgcl.errors import BGCLError
 
 
@@ -16,8 +16,12 @@ def embed(
     out: Annotated[Path, typer.Option(help="File to write: .npz, .csv, .parquet or .json.")],
     samples: Samples = 100,
     draws: Annotated[
-        bool, typer.Option(help="Write every draw to the .npz file, not only mean and standard deviation.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--draws/--no-draws",
+            help="Write every draw to the .npz file, not only mean and standard deviation. Default: --draws.",
+        ),
+    ] = None,
     hard: Annotated[
         bool,
         typer.Option(
@@ -27,6 +31,7 @@ def embed(
     seed: DrawSeed = None,
     graph: OtherGraph = None,
     nodes: OtherNodes = None,
+    spreadsheet_safe: SpreadsheetSafe = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -37,20 +42,33 @@ def embed(
     from bgcl.data.output import check_ending
 
     if out.suffix != ".npz":
-        check_ending(out)
+        check_ending(out, spreadsheet_safe=spreadsheet_safe)
+        if draws is not None:
+            raise BGCLError(f"{out} is a table, which has no draws: leave out --draws and --no-draws, or write a .npz.")
+    elif spreadsheet_safe:
+        raise BGCLError(f"--spreadsheet-safe is for .csv files, not for {out}: leave it out.")
     import numpy as np
 
+    from bgcl.data.memory import check_fits
     from bgcl.data.output import storable, write_table
     from bgcl.files import atomic_write
     from bgcl.model.posterior import RunningMoments
+    from bgcl.progress import with_progress
 
     model, data = open_run_on(run, graph, nodes, quiet)
     if samples < 2:
         raise BGCLError(f"A standard deviation needs 2 samples or more. Got {samples} instead.")
     running = RunningMoments()
-    every_draw = draws and out.suffix == ".npz"
+    every_draw = draws is not False and out.suffix == ".npz"
+    if every_draw:
+        check_fits(
+            8 * samples * data.num_nodes * sum(model.parts_),
+            f"{samples} draws of {data.num_nodes:,} nodes, {sum(model.parts_):,} columns each,",
+            "Leave out the draws with --no-draws, or lower --samples.",
+        )
     drawn = []
-    for draw in model.draws(data, samples, hard=hard, seed=seed):
+    show = not (quiet or json)
+    for draw in with_progress(model.draws(data, samples, hard=hard, seed=seed), samples, "draws", show=show):
         running.add(draw)
         if every_draw:
             drawn.append(draw.cpu().numpy())
@@ -67,9 +85,9 @@ def embed(
         columns |= {"node": np.arange(len(arrays["astd"])), "astd": arrays["astd"]}
         for name in ("mean", "std"):
             columns |= {f"{name}_{i}": column for i, column in enumerate(arrays[name].T)}
-        write_table(out, columns)
+        write_table(out, columns, spreadsheet_safe=spreadsheet_safe)
     shapes = {name: list(array.shape) for name, array in arrays.items()}
     if json:
         print_json({"file": str(out), "arrays": shapes})
     else:
-        print(f"{out}: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items()))
+        say(f"{out}: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items()))

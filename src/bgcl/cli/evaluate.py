@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli.opening import open_run
-from bgcl.cli.options import TABLE_FILE, DrawSeed, Json, Quiet, TrainingGraph
-from bgcl.cli.printing import print_json, print_table
+from bgcl.cli.options import TABLE_FILE, DrawSeed, Json, ManySamples, Quiet, TrainingGraph
+from bgcl.cli.printing import print_json, print_table, say
 from bgcl.errors import BGCLError
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ def evaluate(
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="Protocol of the splits: grace, bgrl, public, wikics or development. Default: the usual one for the "
-            "data set."
+            help="Protocol of the splits: grace, bgrl, bgrl-20, half, public, wikics or development. Default: the "
+            "usual one for the data set."
         ),
     ] = None,
     splits: Annotated[int | None, typer.Option(help="Number of splits. Default: as in the protocol.")] = None,
-    samples: Annotated[int | None, typer.Option(help="Number of draws from the posterior. Default: 100.")] = None,
+    samples: ManySamples = None,
     appendix: Annotated[
         bool,
         typer.Option(
@@ -65,7 +65,7 @@ def evaluate(
     if out is not None:
         check_ending(out)
     how: dict[str, Any] = APPENDIX if appendix else {"samples": 100 if samples is None else samples}
-    head = MixtureClassifier.paper if appendix else MixtureClassifier
+    head = MixtureClassifier.paper if appendix else None
     opened = _open_runs(runs, graph, quiet)
     first = opened[0][0]
     chosen, show = protocol or usual_protocol(opened[0][1]), not quiet and not json
@@ -94,6 +94,9 @@ def evaluate(
 
 def _open_runs(runs: list[Path], graph: str | None, quiet: bool) -> "list[tuple[BGCL, Data]]":
     """Each run's model and graph. Runs on other graphs, or with other settings than the seed, are refused."""
+    for number, run in enumerate(runs):
+        if any(run.resolve() == other.resolve() for other in runs[:number]):
+            raise BGCLError(f"{run} is named twice: a run counts only once.")
     opened = [open_run(run, graph, quiet) for run in runs]
     first = opened[0][0]
     for run, (model, data) in zip(runs, opened, strict=True):
@@ -116,7 +119,7 @@ def _print(facts: dict[str, Any], scores: dict[str, dict[str, float]]) -> None:
         print_table(facts["floors"])
         print(facts["verdict"])
     for path in facts.get("plots", []):
-        print(path)
+        say(path)
 
 
 def _compared(data: "Data", protocol: str, results: "list[SplitResult]", show: bool) -> dict[str, Any]:

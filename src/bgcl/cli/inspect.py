@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from bgcl.cli import options
 from bgcl.cli.opening import load_graph
-from bgcl.cli.printing import print_json
+from bgcl.cli.printing import console, print_json, visible
 
 if TYPE_CHECKING:
     from bgcl.data.inspection import Inspection
@@ -16,7 +16,7 @@ def inspect(
     graph: options.Graph,
     nodes: options.Nodes = None, label: options.Label = None, id_: options.Id = None,
     source: options.Source = None, target: options.Target = None, ignore: options.Ignore = None,
-    categorical: options.Categorical = None, text: options.Text = None, words: options.WordLimit = options.WORDS,
+    categorical: options.Categorical = None, text: options.Text = None, words: options.WordLimit = None,
     skip_unknown: options.SkipUnknown = False,
     quiet: options.Quiet = False, json: options.Json = False,
 ) -> None:  # fmt: skip
@@ -35,8 +35,8 @@ def inspect(
 
 
 def _print(graph: str, found: "Inspection") -> None:
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
@@ -55,10 +55,10 @@ def _print(graph: str, found: "Inspection") -> None:
         "homophily": _homophily(found),
     }.items():
         if text:
-            table.add_row(name, text)
+            table.add_row(name, Text(visible(text)))
     for number, warning in enumerate(found.warnings):
-        table.add_row("" if number else "check", f"- {warning}")
-    Console(highlight=False, markup=False).print(table)
+        table.add_row("" if number else "check", Text(visible(f"- {warning}")))
+    console().print(table)
 
 
 def _homophily(found: "Inspection") -> str:

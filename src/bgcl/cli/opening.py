@@ -5,13 +5,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgcl.cli.options import WORDS, names
+from bgcl.cli.options import names
+from bgcl.cli.printing import visible
 from bgcl.errors import BGCLError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from bgcl.data.reading import Reading
+    from bgcl.data.recipe import Recipe
     from bgcl.estimator import BGCL
 
 
@@ -20,19 +22,41 @@ def load_graph(graph: str, nodes: str | None, quiet: bool, **options: Any) -> "t
     from bgcl.data.store import is_tables, load
 
     options |= {name: names(options[name]) for name in ("ignore", "categorical", "text") if name in options}
+    given = {name: value for name, value in options.items() if value not in (None, (), False)}
+    _check_roles(given)
     if is_tables(graph):
         from bgcl.data.own import read_files
         from bgcl.data.roles import make_options
 
-        reading = read_files(graph, nodes, make_options(**options))
+        reading = read_files(graph, nodes, make_options(**given))
+        _check_used(reading, given)
         print_reading(reading, quiet)
         return reading.data, reading
-    defaults = {"words": WORDS, "skip_unknown": False}
-    given = {name: value for name, value in options.items() if value and value != defaults.get(name)}
     data = load(graph, nodes, quiet=quiet, **given)
     if "name" not in data:
         data.name = str(Path(graph).resolve())
     return data, None
+
+
+def _check_roles(given: dict[str, Any]) -> None:
+    """Refuse a column of the nodes that is named for two roles, of which only one could count."""
+    roles: dict[str, str] = {}
+    for role in ("id", "label", "ignore", "categorical", "text"):
+        columns = given.get(role, ())
+        for column in (columns,) if isinstance(columns, str) else columns:
+            if column in roles:
+                raise BGCLError(f"Column '{column}' is named by --{roles[column]} and by --{role}. Name it once.")
+            roles[column] = role
+
+
+def _check_used(reading: "Reading", given: dict[str, Any]) -> None:
+    """Refuse options that had nothing to act on."""
+    from bgcl.data.columns import Words
+
+    if "skip_unknown" in given and reading.nodes is None:
+        raise BGCLError("There is no table of nodes, so no node is unknown: leave out --skip-unknown.")
+    if "words" in given and not any(isinstance(column, Words) for column in reading.recipe.columns):
+        raise BGCLError("No column is text, so there are no words to limit: leave out --words, or name it with --text.")
 
 
 def print_reading(reading: "Reading", quiet: bool) -> None:
@@ -40,9 +64,9 @@ def print_reading(reading: "Reading", quiet: bool) -> None:
     if quiet:
         return
     if reading.guesses:
-        print(f"Inferred from the names: {'; '.join(reading.guesses)}.", file=sys.stderr)
+        print(visible(f"Inferred from the names: {'; '.join(reading.guesses)}."), file=sys.stderr)
     for note in reading.notes:
-        print(f"Note: {note}", file=sys.stderr)
+        print(visible(f"Note: {note}"), file=sys.stderr)
 
 
 def graph_of(model: "BGCL", run: Path, graph: str | None, nodes: str | None, quiet: bool) -> "Data":
@@ -62,12 +86,21 @@ def graph_of(model: "BGCL", run: Path, graph: str | None, nodes: str | None, qui
     return load_graph(graph or model.graph_.name, nodes, quiet)[0]
 
 
-def open_run(run: Path, graph: str | None, quiet: bool, nodes: str | None = None) -> "tuple[BGCL, Data]":
+def is_graph_of(recipe: "Recipe | None", graph: str) -> bool:
+    """Whether a path names the tables that a recipe was made from: the edges, or their folder."""
+    if recipe is None:
+        return False
+    trained, given = Path(recipe.edges_file).resolve(), Path(graph).resolve()
+    inner, outer = (given, trained) if trained.is_dir() else (trained, given)
+    return given == trained or (inner.is_file() and inner.parent == outer and inner.name.split(".")[0] == "edges")
+
+
+def open_run(run: Path, graph: str | None, quiet: bool) -> "tuple[BGCL, Data]":
     """Load the model of a run and its training graph, which the user has to name only if it has moved."""
     from bgcl.estimator import BGCL
 
     model = BGCL.load(run)
-    data = graph_of(model, run, graph, nodes, quiet)
+    data = graph_of(model, run, graph, None, quiet)
     try:
         model.check_trained_on(data)
     except BGCLError as error:
@@ -83,7 +116,9 @@ def open_run(run: Path, graph: str | None, quiet: bool, nodes: str | None = None
 def open_run_on(run: Path, graph: str | None, nodes: str | None, quiet: bool) -> "tuple[BGCL, Data]":
     """Load the model of a run, and its training graph or any other graph with the same attributes."""
     if graph is None:
-        return open_run(run, graph, quiet, nodes)
+        if nodes is not None:
+            raise BGCLError("--nodes belongs to the edges that --graph names: give --graph too, or leave out --nodes.")
+        return open_run(run, graph, quiet)
     from bgcl.estimator import BGCL
 
     model = BGCL.load(run)

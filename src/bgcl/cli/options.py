@@ -5,8 +5,23 @@ from typing import Annotated, Any
 
 import typer
 
+from bgcl.errors import BGCLError
+
 _TABLES = "Your own tables (columns that you do not name are inferred and reported)"
 WORDS = 2000  # default of --words
+MOST_SAMPLES = 1_000_000
+
+
+def _check_seed(seed: int | None) -> int | None:
+    if seed is not None and not 0 <= seed < 2**63:
+        raise BGCLError(f"The seed must be a whole number between 0 and 2^63. Got {seed} instead.")
+    return seed
+
+
+def _check_samples(samples: int | None) -> int | None:
+    if samples is not None and samples > MOST_SAMPLES:
+        raise BGCLError(f"--samples must be at most {MOST_SAMPLES:,}. Got {samples} instead.")
+    return samples
 
 
 def _column(flag: str, text: str) -> Any:
@@ -46,8 +61,10 @@ Categorical = Annotated[
 ]
 Text = Annotated[list[str] | None, _column("--text", "Column of text, to be split into words. Default: inferred.")]
 WordLimit = Annotated[
-    int, typer.Option("--words", help="Maximum number of words from each column of text.", rich_help_panel=_TABLES)
-]
+    int | None,
+    typer.Option("--words", rich_help_panel=_TABLES,
+                 help=f"Maximum number of words from each column of text. Default: {WORDS:,}."),
+]  # fmt: skip
 SkipUnknown = Annotated[
     bool,
     typer.Option("--skip-unknown", rich_help_panel=_TABLES,
@@ -70,9 +87,21 @@ OtherNodes = Annotated[
     str | None,
     typer.Option("--nodes", metavar="FILE", help="Table of nodes, if --graph is a table of edges. Default: none."),
 ]
-Samples = Annotated[int, typer.Option(help="Number of draws from the posterior.")]
-DrawSeed = Annotated[int | None, typer.Option("--seed", help="Seed of the draws. Default: the seed of the run.")]
+Samples = Annotated[int, typer.Option(callback=_check_samples, help="Number of draws from the posterior.")]
+ManySamples = Annotated[
+    int | None,
+    typer.Option("--samples", callback=_check_samples, help="Number of draws from the posterior. Default: 100."),
+]
+DrawSeed = Annotated[
+    int | None,
+    typer.Option("--seed", callback=_check_seed, help="Seed of the draws. Default: the seed of the run."),
+]
 TABLE_FILE = "File to write: .csv, .parquet or .json."
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option("--spreadsheet-safe", help="In a .csv file, put ' before text that a spreadsheet would compute, such "
+                 "as =1+1. Default: text as it is."),
+]  # fmt: skip
 
 
 def names(given: list[str] | None) -> tuple[str, ...]:

@@ -6,8 +6,18 @@ from typing import Annotated
 import typer
 
 from bgcl.cli.opening import labeled_graph, open_run_on
-from bgcl.cli.options import TABLE_FILE, DrawSeed, Json, OtherGraph, OtherNodes, Quiet, RunFolder, Samples
-from bgcl.cli.printing import print_json
+from bgcl.cli.options import (
+    TABLE_FILE,
+    DrawSeed,
+    Json,
+    OtherGraph,
+    OtherNodes,
+    Quiet,
+    RunFolder,
+    Samples,
+    SpreadsheetSafe,
+)
+from bgcl.cli.printing import print_json, say
 
 
 def predict(
@@ -17,6 +27,7 @@ def predict(
     seed: DrawSeed = None,
     graph: OtherGraph = None,
     nodes: OtherNodes = None,
+    spreadsheet_safe: SpreadsheetSafe = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -28,12 +39,13 @@ def predict(
     from bgcl.data.output import check_ending, write_table
     from bgcl.downstream.prediction import predict as predict_nodes
 
-    check_ending(out)
+    check_ending(out, spreadsheet_safe=spreadsheet_safe)
     model, data = open_run_on(run, graph, nodes, quiet)
     labels_from = labeled_graph(model, data, run, graph)
-    found = predict_nodes(model, data, samples=samples, seed=seed, labels_from=labels_from)
+    show = not (quiet or json)
+    found = predict_nodes(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
     columns = found.columns()
-    write_table(out, columns)
+    write_table(out, columns, spreadsheet_safe=spreadsheet_safe)
     labeled = found.label >= 0
     facts = {
         "file": str(out), "nodes": len(found.label), "labeled": int(labeled.sum()),
@@ -42,7 +54,7 @@ def predict(
     if json:
         print_json(facts)
     else:
-        print(
+        say(
             f"{out}: {facts['nodes']:,} nodes, of which {facts['labeled']:,} have a label; "
             f"for {facts['agree_with_label']:,} of these the prediction agrees with the label"
         )

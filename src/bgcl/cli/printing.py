@@ -2,29 +2,64 @@
 
 import json
 import math
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bgcl.augmentation.drop_rates import RatePosterior
 
 
+NAMES = ("id", "node", "label", "predicted")  # columns whose numbers are names
+JOINERS = "\u200c\u200d"  # without width, but part of how Persian words and some emoji are written
+
+
 def print_table(rows: list[dict[str, Any]]) -> None:
-    """Print rows with equal keys as a table, with numbers aligned to the right."""
-    from rich.console import Console
+    """Print rows with equal keys as a table, with numbers aligned to the right.
+
+    Text is printed as it is, whatever it contains. In a pipe or a file, lines are as long as they have to be.
+    """
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     for name, value in rows[0].items():
-        table.add_column(name, justify="left" if isinstance(value, str) else "right")
+        table.add_column(Text(visible(name)), justify="left" if isinstance(value, str) else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(_text(value) for value in row.values()))
-    Console().print(table)
+        table.add_row(*(Text(_text(name, value)) for name, value in row.items()))
+    console().print(table)
 
 
-def _text(value: Any) -> str:
+def console() -> "Console":
+    """Standard output. Lines are cut only on a terminal."""
+    from rich.console import Console
+
+    found = Console(highlight=False, markup=False)
+    return found if found.is_terminal else Console(highlight=False, markup=False, width=1_000_000)
+
+
+def _text(name: str, value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    counts = isinstance(value, int) and not isinstance(value, bool) and name not in NAMES
+    return f"{value:,}" if counts else visible(str(value))
+
+
+def visible(text: str) -> str:
+    r"""A text whose control characters are escaped, and characters that nobody sees.
+
+    It cannot move the cursor, begin a line or change the direction, and two different texts do not look the same.
+
+    >>> visible("a\tb \x1b[31mred")
+    'a\\tb \\x1b[31mred'
+    """
+    return "".join(c.encode("unicode_escape").decode("ascii") if _moves(c) else c for c in text)
+
+
+def _moves(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category in ("Cc", "Cs", "Zl", "Zp") or (category == "Cf" and character not in JOINERS)
 
 
 def print_rates(drop_rates: "dict[str, list[RatePosterior]]") -> None:
@@ -45,6 +80,11 @@ def print_rates(drop_rates: "dict[str, list[RatePosterior]]") -> None:
 def rates_as_json(drop_rates: "dict[str, list[RatePosterior]]") -> dict[str, Any]:
     """The posterior of each drop rate as JSON can hold it."""
     return {view: [rate.to_dict() for rate in rates] for view, rates in drop_rates.items()}
+
+
+def say(text: str) -> None:
+    """Print one line."""
+    print(visible(text))
 
 
 def print_json(value: Any) -> None:

@@ -6,15 +6,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli.opening import labeled_graph, open_run_on
-from bgcl.cli.options import TABLE_FILE, DrawSeed, Json, OtherGraph, OtherNodes, Quiet, RunFolder, Samples
-from bgcl.cli.printing import print_json, print_table
+from bgcl.cli.options import (
+    TABLE_FILE,
+    DrawSeed,
+    Json,
+    OtherGraph,
+    OtherNodes,
+    Quiet,
+    RunFolder,
+    Samples,
+    SpreadsheetSafe,
+)
+from bgcl.cli.printing import print_json, print_table, say
 from bgcl.errors import BGCLError, nearest
 
 if TYPE_CHECKING:
     import numpy as np
     from torch_geometric.data import Data
 
-    from bgcl.estimator import BGCL
 
 LABEL_FREE = ("astd", "disagreement")  # measures that need no labels
 
@@ -43,6 +52,7 @@ def rank(
     seed: DrawSeed = None,
     graph: OtherGraph = None,
     nodes: OtherNodes = None,
+    spreadsheet_safe: SpreadsheetSafe = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -50,13 +60,17 @@ def rank(
     import numpy as np
 
     from bgcl.data.output import check_ending, write_table
+    from bgcl.downstream.prediction import predict
     from bgcl.downstream.splits import labels_of
     from bgcl.measures.acquisition import acquire
     from bgcl.measures.acquisition import rank as order_of
+    from bgcl.progress import status
 
     measure = _measure(by)
     if out is not None:
-        check_ending(out)
+        check_ending(out, spreadsheet_safe=spreadsheet_safe)
+    elif spreadsheet_safe:
+        raise BGCLError("--spreadsheet-safe is for a .csv file: name one with --out, or leave it out.")
     model, data = open_run_on(run, graph, nodes, quiet)
     if measure not in LABEL_FREE and graph is None:
         labels_of(data)
@@ -64,12 +78,17 @@ def rank(
     if not 1 <= top <= (data.num_nodes if among is None else len(among)):
         raise BGCLError(f"--top must be between 1 and the number of nodes to choose from. Got {top} instead.")
     columns: dict[str, Any]
+    show = not (quiet or json)
     if measure == "disagreement":
-        columns = {"disagreement": model.disagreement(data, samples, seed=seed)}
+        with status(f"Comparing {samples // 2:,} pairs of draws of {data.num_nodes:,} nodes", show=show):
+            columns = {"disagreement": model.disagreement(data, samples, seed=seed)}
     elif measure == "astd":
-        columns = {"astd": model.moments(data, samples, seed=seed).astd.cpu().numpy()}
+        with status("Drawing embeddings", show=show):
+            columns = {"astd": model.moments(data, samples, seed=seed).astd.cpu().numpy()}
     else:
-        columns = _predictions(model, data, run, graph, samples, seed)
+        labels_from = labeled_graph(model, data, run, graph)
+        found = predict(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
+        columns = dict(found.columns())
     values = np.asarray(columns[measure])
     chosen = acquire(values, model.embed(data).numpy(), top, among=among) if diverse else order_of(values, among)
     best = chosen[:top]
@@ -79,13 +98,13 @@ def rank(
     table |= {name: np.asarray(columns[name])[best] for name in [*shown, measure]}
     rows = [dict(zip(table, row, strict=True)) for row in zip(*(c.tolist() for c in table.values()), strict=True)]
     if out is not None:
-        write_table(out, table)
+        write_table(out, table, spreadsheet_safe=spreadsheet_safe)
     if json:
         print_json(rows)
     elif out is None:
         print_table(rows)
     else:
-        print(f"{out}: {top} nodes by {measure.replace('_', ' ')}")
+        say(f"{out}: {top} nodes by {measure.replace('_', ' ')}")
 
 
 def _measure(by: str) -> str:
@@ -104,12 +123,3 @@ def _unlabeled(data: "Data") -> "np.ndarray[Any, Any]":
     if data.y is None or not bool((data.y < 0).any()):
         raise BGCLError("No node lacks a label, or the graph has no labels: leave out --unlabeled.")
     return np.flatnonzero(data.y.cpu().numpy() < 0)
-
-
-def _predictions(
-    model: "BGCL", data: "Data", run: Path, graph: str | None, samples: int, seed: int | None
-) -> dict[str, Any]:
-    from bgcl.downstream.prediction import predict
-
-    labels_from = labeled_graph(model, data, run, graph)
-    return dict(predict(model, data, samples=samples, seed=seed, labels_from=labels_from).columns())

@@ -7,7 +7,7 @@ import typer
 
 from bgcl.cli.opening import open_run
 from bgcl.cli.options import DrawSeed, Json, Quiet, RunFolder, Samples, TrainingGraph
-from bgcl.cli.printing import print_json
+from bgcl.cli.printing import print_json, say
 
 
 def report(
@@ -33,4 +33,4 @@ def report(
     if json:
         print_json({"file": str(page), "nodes": data.num_nodes, "bytes": size})
     else:
-        print(f"{page}: {data.num_nodes:,} nodes, {size / 1e6:.1f} MB")
+        say(f"{page}: {data.num_nodes:,} nodes, {size / 1e6:.1f} MB")

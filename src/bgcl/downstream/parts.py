@@ -1,6 +1,5 @@
 """A classifier that may use one part of the columns, or all of them."""
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -8,6 +7,7 @@ from pydantic import Field
 
 from bgcl.downstream.classifier import ClassifierParameters, MixtureClassifier
 from bgcl.downstream.node_draws import as_draws, check_targets
+from bgcl.downstream.pooling import part_slices, part_widths
 from bgcl.errors import BGCLError
 from bgcl.validation import Whole
 
@@ -50,9 +50,8 @@ class BestPartClassifier(MixtureClassifier):
     ) -> None:  # fmt: skip
         super().__init__(
             C, criterion=criterion, solver=solver, max_iter=max_iter, folds=folds, normalize=normalize,
-            random_state=random_state,
+            random_state=random_state, parts=parts,
         )  # fmt: skip
-        self.parts = parts
 
     def fit(self, draws: object, y: object) -> Self:
         """Fit to draws `(S, N, d)` of the training nodes and their labels `(N,)`."""
@@ -60,14 +59,13 @@ class BestPartClassifier(MixtureClassifier):
         X = as_draws(draws, self.normalize, self)
         labels = check_targets(y, X.shape[1], self, numeric=False)
         width = X.shape[2]
-        if width % self.parts:
-            raise BGCLError(f"The embeddings have {width} columns, which cannot be cut into {self.parts} equal parts.")
-        if self.C != "cv" and self.parts > 1:
+        widths = part_widths(self.parts, width)
+        if self.C != "cv" and len(widths) > 1:
             raise BGCLError('To choose a part, BestPartClassifier needs C="cv".')
-        size = width // self.parts
-        slices: Sequence[tuple[int | None, slice]] = [(None, slice(0, width))]
-        if self.parts > 1:
-            slices = [*slices, *((i, slice(i * size, (i + 1) * size)) for i in range(self.parts))]
+        *alone, together = part_slices(widths)
+        slices: list[tuple[int | None, slice]] = [(None, together)]
+        if len(alone) > 1:
+            slices += enumerate(alone)
         fitted = [(part, columns, self._plain().fit(X[:, :, columns], labels)) for part, columns in slices]
         self.part_, columns, best = max(fitted, key=lambda found: found[2].held_out_)
         self.classes_, self.C_, self.sharpness_ = best.classes_, best.C_, best.sharpness_

@@ -1,6 +1,9 @@
 """Predictions for every node of a graph. No head predicts a node that it was trained on."""
 
-from collections.abc import Iterable, Sequence
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -8,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from bgcl.data.memory import check_fits, free_memory
 from bgcl.downstream.classifier import MixtureClassifier
-from bgcl.downstream.evaluation import default_training_draws, predict_all
+from bgcl.downstream.evaluation import default_training_draws, head_for, predict_all
 from bgcl.downstream.splits import labels_of
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import MEASURES, Uncertainty
 from bgcl.model.posterior import RunningMoments
+from bgcl.progress import with_progress
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -83,6 +89,7 @@ def predict(
     folds: int = 5,
     seed: int | None = None,
     labels_from: "Data | None" = None,
+    progress: bool = False,
 ) -> NodePredictions:
     """Predict the class of every node, with measures of uncertainty.
 
@@ -94,11 +101,13 @@ def predict(
         model: a fitted model.
         data: the graph to predict.
         samples: how many embeddings to draw.
-        training_draws: how many of them train the heads. Default: 20, or half of the samples if fewer than 40.
+        training_draws: how many of them train the heads. Default: 20, or 4 for embeddings in parts, and at most half
+            of the samples.
         folds: the number of folds; fewer if a class has fewer labeled nodes.
         seed: seed of the draws. Default: the seed of the model.
         labels_from: a graph with the labels, such as the training graph. Default: `data`. Nodes of both graphs are
             matched by their ids.
+        progress: show on a terminal how many draws were made.
 
     Returns:
         The predictions.
@@ -113,16 +122,17 @@ def predict(
     >>> list(found.columns())[:4]
     ['node', 'label', 'predicted', 'probability']
     """
-    training_draws = default_training_draws(samples) if training_draws is None else training_draws
+    training_draws = default_training_draws(samples, model.parts_) if training_draws is None else training_draws
     if samples <= training_draws:
         raise BGCLError(
             f"Of {samples} samples, {training_draws} train the heads: none is left to predict with. Draw more samples."
         )
-    draws = model.draws(data, samples, seed=seed)
+    draws = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
     labeled_draws = None if labels_from is None else model.draws(labels_from, training_draws, seed=seed)
     return predict_draws(
-        draws, data, training_draws=training_draws, folds=folds, labels_from=labels_from, labeled_draws=labeled_draws
-    )
+        draws, data, training_draws=training_draws, folds=folds, labels_from=labels_from, labeled_draws=labeled_draws,
+        parts=model.parts_,
+    )  # fmt: skip
 
 
 def predict_draws(
@@ -133,6 +143,7 @@ def predict_draws(
     folds: int = 5,
     labels_from: "Data | None" = None,
     labeled_draws: Iterable[Tensor] | None = None,
+    parts: Sequence[int] = (),
 ) -> NodePredictions:
     """Predict the class of every node from a stream of draws. `predict` does the same with the draws of a model.
 
@@ -143,6 +154,7 @@ def predict_draws(
         folds: the number of folds; fewer if a class has fewer labeled nodes.
         labels_from: a graph with the labels. Default: `data`.
         labeled_draws: embeddings of the nodes of `labels_from`, which then train the heads.
+        parts: widths of the parts of the embeddings, such as `model.parts_`; none: one part.
 
     Returns:
         The predictions.
@@ -152,21 +164,44 @@ def predict_draws(
     _check_counts(labels, names)
     running = RunningMoments()
     stream = (running.add(draw).cpu().numpy() for draw in draws)
-    first = np.stack(list(islice(stream, training_draws)))
+    first: Iterator[Array] = islice(stream, training_draws)
     if labeled_draws is not None:
-        first = np.stack([draw.cpu().numpy() for draw in labeled_draws])
+        deque(first, maxlen=0)  # they only count in the moments
+        first = (draw.cpu().numpy() for draw in labeled_draws)
+    known = np.flatnonzero(labels >= 0)
+    kept = _kept(first, known, training_draws)
     node_in_data = _match_nodes(data, labeled_graph)
-    parts = _parts(labels, node_in_data, data.num_nodes, folds)
-    heads = [MixtureClassifier().fit(first[:, train], labels[train]) for train, _ in parts]
-    found = predict_all(heads, stream, [nodes for _, nodes in parts])
+    fold_nodes = _fold_nodes(labels, node_in_data, data.num_nodes, folds)
+    trained_on = [train for train, _ in fold_nodes]
+    heads = _fit_heads(head_for(parts), kept, labels[known], [np.searchsorted(known, train) for train in trained_on])
+    found = predict_all(heads, stream, [nodes for _, nodes in fold_nodes])
     return NodePredictions(
         label=_labels_in_data(labels, node_in_data, data.num_nodes),
         classes=heads[0].classes_,
-        uncertainty=_merge(found, [nodes for _, nodes in parts], data.num_nodes),
+        uncertainty=_merge(found, [nodes for _, nodes in fold_nodes], data.num_nodes),
         astd=running.moments().astd.cpu().numpy(),
         ids=getattr(data, "ids", None),
         names=names,
     )
+
+
+def _kept(draws: Iterator[Array], known: Array, count: int) -> Array:
+    """The draws of the labeled nodes alone, `(S, n, d)`, if they fit into memory."""
+    first = next(draws)[known]
+    check_fits(
+        3 * count * first.nbytes, f"{count} draws of {len(known):,} labeled nodes, with which the heads are trained,",
+        "Lower the number of samples, or the widths of the model.",
+    )  # fmt: skip
+    return np.stack([first, *(draw[known] for draw in draws)])
+
+
+def _fit_heads(
+    head: Callable[[], MixtureClassifier], draws: Array, labels: Array, training: Sequence[Array]
+) -> list[MixtureClassifier]:
+    """A head for each set of training nodes. Each is fitted by one thread, and as many at a time as fit into memory."""
+    room = free_memory() // (3 * draws.nbytes)
+    with threadpool_limits(1), ThreadPoolExecutor(max(min(room, os.cpu_count() or 1), 1)) as pool:
+        return list(pool.map(lambda train: head().fit(draws[:, train], labels[train]), training))
 
 
 def _check_counts(labels: Array, names: Sequence[Any] | None) -> None:
@@ -180,7 +215,7 @@ def _check_counts(labels: Array, names: Sequence[Any] | None) -> None:
         )
 
 
-def _parts(labels: Array, node_in_data: Array, num_nodes: int, folds: int) -> list[tuple[Array, Array]]:
+def _fold_nodes(labels: Array, node_in_data: Array, num_nodes: int, folds: int) -> list[tuple[Array, Array]]:
     """For each head, the labeled nodes that train it and the nodes of the graph that it predicts."""
     labeled = np.flatnonzero(labels >= 0)
     counts = np.bincount(labels[labeled])
@@ -209,8 +244,9 @@ def _match_nodes(data: "Data", labeled_graph: "Data") -> Array:
         return np.arange(data.num_nodes)
     if "ids" not in data or "ids" not in labeled_graph:
         return np.full(labeled_graph.num_nodes, -1)
-    number = {key: i for i, key in enumerate(data.ids.tolist())}
-    return np.array([number.get(key, -1) for key in labeled_graph.ids.tolist()])
+    # As text: one id that is a text makes all ids of a table texts.
+    number = {str(key): i for i, key in enumerate(data.ids.tolist())}
+    return np.array([number.get(str(key), -1) for key in labeled_graph.ids.tolist()])
 
 
 def _labels_in_data(labels: Array, node_in_data: Array, num_nodes: int) -> Array:

@@ -98,6 +98,9 @@ class MixtureRegressor(RegressorMixin, MixtureHead):  # type: ignore[misc]
         moved[-2] -= center @ moved[:-2]
         return moved
 
+    def _turned_back(self, parameters: Array, basis: Array) -> Array:
+        return np.concatenate([basis @ parameters[:-2], parameters[-2:]])
+
     def _objective(self, draws: Array, y: Array) -> Objective:
         samples, nodes, width = draws.shape
 

@@ -37,6 +37,8 @@ def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed
 
     - `grace`: 10 % training and 90 % test nodes, 50 random splits;
     - `bgrl`: 10 % training, 10 % validation and 80 % test nodes, 20 random splits;
+    - `bgrl-20`: 20 % training, 10 % validation and 70 % test nodes, 20 random splits;
+    - `half`: 50 % training and 50 % test nodes, 20 random splits;
     - `public`: the published masks, `data.train_mask`, `data.val_mask` and `data.test_mask`;
     - `wikics`: the 20 published splits of WikiCS;
     - `development`: the same as `grace` within a fixed half of the nodes, on which settings may be chosen.
@@ -159,6 +161,8 @@ def _wikics(data: "Data", count: int | None, seed: int) -> list[Split]:
 PROTOCOLS: dict[str, Callable[["Data", int | None, int], list[Split]]] = {
     "grace": _random((0.1, 0.0), 50),
     "bgrl": _random((0.1, 0.1), 20),
+    "bgrl-20": _random((0.2, 0.1), 20),
+    "half": _random((0.5, 0.0), 20),
     "public": _public,
     "wikics": _wikics,
     "development": _development,

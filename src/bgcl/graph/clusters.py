@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bgcl.errors import BGCLError
-from bgcl.graph.prepared import PreparedGraph, SparseFeatures
+from bgcl.graph.prepared import Features, PreparedGraph, SparseFeatures
 from bgcl.graph.sparse import Pattern, row_pointer
 
 
@@ -63,15 +63,18 @@ def induced(graph: PreparedGraph, nodes: Tensor) -> PreparedGraph:
     column = number[graph.connections.column[connections]]
     inside = column >= 0
     row = number[graph.connections.row[connections]][inside]
-    features = graph.features
-    if isinstance(features, SparseFeatures):
-        entries = _rows(features.pattern, nodes)
-        pointer = row_pointer(number[features.pattern.row[entries]], len(nodes))
-        pattern = Pattern(pointer, features.pattern.column[entries], features.width)
-        features = SparseFeatures(pattern, features.values[entries])
-    else:
-        features = features[nodes]
+    features = feature_rows(graph.features, nodes)
     return PreparedGraph(Pattern(row_pointer(row, len(nodes)), column[inside], len(nodes)), features)
+
+
+def feature_rows(features: Features, nodes: Tensor) -> Features:
+    """The features of some nodes, in the given order. A node may occur more than once."""
+    if not isinstance(features, SparseFeatures):
+        return features[nodes]
+    entries = _rows(features.pattern, nodes)
+    counts = features.pattern.pointer.diff()[nodes]
+    pointer = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    return SparseFeatures(Pattern(pointer, features.pattern.column[entries], features.width), features.values[entries])
 
 
 def _rows(pattern: Pattern, nodes: Tensor) -> Tensor:

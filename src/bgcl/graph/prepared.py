@@ -47,6 +47,9 @@ class PreparedGraph:
 
     connections: Pattern  # (N, N), sorted by row, then column
     features: Features
+    keys: Tensor | None = None  # (N,), a number for each node that another graph with the node has too
+    counts: Tensor | None = None  # (E,), how many connections each one stands for in a sample; None: 1
+    weights: Tensor | None = None  # (E,), the weight of each connection in a propagation without training; None: 1
 
     @property
     def nodes(self) -> int:
@@ -102,19 +105,50 @@ def _features(x: Tensor, row_norm: RowNorm, device: torch.device) -> Features:
         order = torch.argsort(key)
         column, values = column[order], values[order]
     pattern = Pattern(x.crow_indices().to(device), column.to(device), x.shape[1])
-    values = values.to(device, torch.float32)
-    if row_norm != "none":
-        sizes = values.abs() if row_norm == "sum" else values.square()
-        total = torch.zeros(pattern.rows, device=device).index_add_(0, pattern.row, sizes)
-        values = values / _divisor(total if row_norm == "sum" else total.sqrt())[pattern.row]
-    return SparseFeatures(pattern, values)
+    return scale_features(SparseFeatures(pattern, values.to(device, torch.float32)), row_norm)
+
+
+def scale_features(features: Features, norm: RowNorm) -> Features:
+    """Divide each row of sparse or dense features by its length or by the sum of its absolute values."""
+    if isinstance(features, Tensor):
+        return scale_rows(features, norm)
+    if norm == "none":
+        return features
+    pattern, values = features.pattern, _values_within_range(features)
+    sizes = values.abs() if norm == "sum" else values.square()
+    total = torch.zeros(pattern.rows, device=values.device).index_add_(0, pattern.row, sizes)
+    return SparseFeatures(pattern, values / _divisor(total if norm == "sum" else total.sqrt())[pattern.row])
 
 
 def scale_rows(dense: Tensor, norm: RowNorm) -> Tensor:
     """Divide each row of the attributes `(N, F)` by its length or by the sum of its absolute values."""
     if norm == "none":
         return dense
+    dense = _without_exponent(dense, dense.abs().amax(1, keepdim=True))
     return dense / _divisor(torch.linalg.vector_norm(dense, ord=1 if norm == "sum" else 2, dim=1, keepdim=True))
+
+
+def within_range(features: Features) -> Features:
+    """Multiply each row by a power of two, so that its greatest entry is between 1/2 and 1.
+
+    Squares and sums of the row are then neither too great nor too small for float32. A power of two changes no digit,
+    so a row that is divided by its length afterwards is the same, bit for bit.
+    """
+    if isinstance(features, SparseFeatures):
+        return SparseFeatures(features.pattern, _values_within_range(features))
+    return _without_exponent(features, features.abs().amax(1, keepdim=True))
+
+
+def _values_within_range(features: SparseFeatures) -> Tensor:
+    pattern, values = features.pattern, features.values
+    greatest = values.new_zeros(pattern.rows).scatter_reduce(0, pattern.row, values.abs(), "amax")
+    return _without_exponent(values, greatest[pattern.row])
+
+
+def _without_exponent(values: Tensor, greatest: Tensor) -> Tensor:
+    exponent = torch.frexp(greatest).exponent
+    half = exponent // 2  # in two steps, because 2^-exponent itself may be too great or too small
+    return torch.ldexp(torch.ldexp(values, -half), half - exponent)
 
 
 def to_dense(features: Features) -> Tensor:

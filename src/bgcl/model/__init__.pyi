@@ -1,4 +1,6 @@
+from .encoders.base import Encoder
+from .objectives.base import Objective, Outcome, Step
 from .posterior import Moments, astd
 from .training import Record
 
-__all__ = ["Moments", "Record", "astd"]
+__all__ = ["Encoder", "Moments", "Objective", "Outcome", "Record", "Step", "astd"]

@@ -1,34 +1,50 @@
-"""The whole model as one torch module: encoder, projection head, and augmentation with its drop rates."""
-
-import math
+"""The whole model as one torch module: scaling, encoder, objective, augmentation, and the parts of the embedding."""
 
 import torch
 from torch import Tensor, nn
 
-from bgcl.augmentation.views import Augmentation, View
+from bgcl.augmentation.views import Augmentation, Positives, View
+from bgcl.errors import BGCLError
 from bgcl.graph.prepared import PreparedGraph
-from bgcl.model.encoders.gcn import GCNEncoder
-from bgcl.model.objectives.infonce import contrastive_loss
-from bgcl.model.projection import ProjectionHead
+from bgcl.model.encoders import make_encoder
+from bgcl.model.objectives import make_objective
+from bgcl.model.objectives.base import Objective, Outcome, Step
+from bgcl.model.parts import Among, Parts
+from bgcl.model.propagation import Propagation
+from bgcl.model.scaling import Scaling
 from bgcl.model.weight_decay import weight_decay
 from bgcl.settings import Settings
 
+Alike = dict[Among, PreparedGraph]  # for each kind of connections between alike nodes, the graph that has them
+
 
 class Network(nn.Module):
-    """Two views of one encoder. Encoder and head have the parameters `theta_w`, the drop rates have `theta_a`."""
+    """Two views of one encoder. Encoder and objective have the parameters `theta_w`, the drop rates have `theta_a`.
 
-    def __init__(self, width_in: int, settings: Settings) -> None:
+    Args:
+        width_in: number of attributes.
+        settings: the settings.
+        nodes: nodes of the training graph, if a fitted state is to be loaded.
+        dense: whether the attributes are dense numbers.
+        encoder: a module of the user, if the settings name "module".
+        objective: an objective of the user, if the settings name "module".
+    """
+
+    def __init__(
+        self, width_in: int, settings: Settings, *, nodes: int = 0, dense: bool = False,
+        encoder: nn.Module | None = None, objective: Objective | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.settings = settings
-        self.encoder = GCNEncoder(
-            (width_in, *settings.widths),
-            activation=settings.activation,
-            normalize_after=settings.normalize == "after",
-        )
-        self.head = ProjectionHead(settings.widths[-1])
+        self.scaling = Scaling(width_in, settings.row_norm, dense)
+        self.encoder = make_encoder(self.scaling.width, settings, encoder)
+        self.objective = make_objective(self.encoder, settings, objective)
+        if not self.objective.takes_positives and any(mask.on == "positives" for mask in settings.masks()):
+            raise BGCLError("This objective has no positive pairs: leave out the mask 'neighbors'.")
+        self.parts = Parts(settings.parts, self.scaling.width, self.encoder.width, settings.part_width, nodes)
         self.augmentation = Augmentation(
             settings.masks(),
-            len(settings.widths),
+            self.encoder.masked_layers,
             hard=settings.mask_values == "hard",
             temperature=settings.mask_temperature,
             draw=settings.rate_draw,
@@ -37,36 +53,74 @@ class Network(nn.Module):
         )
 
     def reset_parameters(self, generator: torch.Generator) -> None:
+        """Initialize all weights. The objective comes second, because it may copy the encoder."""
         self.encoder.reset_parameters(generator)
-        self.head.reset_parameters(generator)
+        self.objective.reset_parameters(generator)
+        self.objective.start(self.encoder)
+
+    def fit_graph(self, graph: PreparedGraph, generator: torch.Generator) -> PreparedGraph:
+        """Learn what is not trained from a graph: scales and principal directions. Returns the scaled graph."""
+        self.scaling.fit(graph)
+        scaled: PreparedGraph = self.scaling(graph)
+        self.parts.fit(scaled, generator)
+        return scaled
+
+    def outcome(self, graph: PreparedGraph, generator: torch.Generator, most: int | None = None) -> Outcome:
+        """The objective of one step."""
+        inputs = self.encoder.inputs(graph)
+        step = Step(
+            graph,
+            self.encoder,
+            lambda view: self.augmentation.draw(view, graph, inputs, generator),
+            lambda view: self.augmentation.draw_positives(view, graph, generator),
+            generator,
+            most,
+        )
+        found: Outcome = self.objective(step)
+        return found
 
     def encode(
         self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False, scale: float = 1.0
     ) -> Tensor:
-        """One draw of the embeddings from a view's posterior, `(N, d)`, with masks at `scale` times the drop rates."""
+        """One draw of the encoder's output in a view, `(N, w)`, with masks at `scale` times the drop rates."""
         masks = self.augmentation.draw(view, graph, self.encoder.inputs(graph), generator, hard=hard, scale=scale)
-        embeddings: Tensor = self.encoder(graph, masks)
-        return embeddings
+        found: Tensor = self.encoder(graph, masks)
+        return found
 
-    def views(self, graph: PreparedGraph, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """A draw of the embeddings from each view's posterior."""
-        return self.encode("o", graph, generator), self.encode("t", graph, generator)
+    def alike(self, graph: PreparedGraph) -> Alike:
+        """The graphs of alike nodes that the parts of the embedding need. They are the same for all draws."""
+        with torch.no_grad():
+            return self.parts.alike(graph, self.encoder(graph)) if self.parts.needs_alike else {}
 
-    def loss(self, o: Tensor, t: Tensor) -> Tensor:
-        """`L_CNT` of the embeddings of two views."""
-        budget = self.settings.memory_budget << 20
-        return contrastive_loss(self.head(o), self.head(t), self.settings.tau, budget=budget)
+    def draw(
+        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False, scale: float = 1.0,
+        alike: Alike | None = None,
+    ) -> Tensor:  # fmt: skip
+        """One draw of the embeddings in a view, `(N, d)`, with masks at `scale` times the drop rates.
 
-    def adversary(self, loss: Tensor, nodes: int) -> Tensor:
-        r"""The part of the augmentation's objective that depends on `L_CNT`: `ceiling - |L_CNT - ceiling|`.
-
-        `log(2N - 1) - L_CNT` is a lower bound of the information that the views share, and at most about `1 / tau`. At
-        `ceiling = log(2N - 1) - shared_information / tau` the views still share the fraction `shared_information` of
-        it. A loss beyond the ceiling lowers the objective.
+        `alike` is what the method `alike` returns for the graph. Without it, it is computed.
         """
-        share = self.settings.shared_information
-        ceiling = math.log(2 * nodes - 1) - share / self.settings.tau
-        return ceiling - (loss - ceiling).abs() if share else loss
+        inputs = self.encoder.inputs(graph)
+        masks = self.augmentation.draw(view, graph, inputs, generator, hard=hard, scale=scale)
+        encoded: Tensor = self.encoder(graph, masks)
+        if self.parts.as_it_is:
+            return encoded
+
+        def positives(of: PreparedGraph) -> Positives | None:
+            return self.augmentation.draw_positives(view, of, generator, hard=hard, scale=scale)
+
+        kept = _kept(masks[-1].connections, positives(graph))
+        graphs = self.alike(graph) if alike is None else alike
+        among = {name: Propagation(of, _kept(None, positives(of))) for name, of in graphs.items()}
+        found: Tensor = self.parts(graph, encoded, masks, kept, among)
+        return found
+
+    def embed(self, graph: PreparedGraph, alike: Alike | None = None) -> Tensor:
+        """The embeddings without masks, `(N, d)`."""
+        graphs = self.alike(graph) if alike is None else alike
+        among = {name: Propagation(of) for name, of in graphs.items()}
+        found: Tensor = self.parts(graph, self.encoder(graph), None, None, among)
+        return found
 
     def weight_decay(self) -> Tensor:
         """`L_WD`."""
@@ -75,3 +129,11 @@ class Network(nn.Module):
     def kl(self) -> Tensor:
         """The KL divergence of the drop rates, multiplied by `kl_weight`."""
         return self.settings.kl_weight * self.augmentation.kl()
+
+
+def _kept(connections: Tensor | None, positives: Positives | None) -> Tensor | None:
+    """The keep values of the connections that the parts are propagated along, `(E, 1)`; None: all are kept."""
+    kept = None if connections is None else connections.mean(1, keepdim=True)
+    if positives is not None and positives.kept is not None:
+        kept = positives.kept if kept is None else kept * positives.kept
+    return kept

@@ -8,17 +8,29 @@ from torch import Tensor
 
 from bgcl.augmentation.views import VIEWS
 from bgcl.graph.prepared import PreparedGraph
-from bgcl.model.network import Network
+from bgcl.model.network import Alike, Network
 
 
 def draws(
-    network: Network, graph: PreparedGraph, samples: int, generator: torch.Generator, *, scale: float, hard: bool
-) -> Iterator[Tensor]:
+    network: Network, graph: PreparedGraph, samples: int, generator: torch.Generator, *, scale: float, hard: bool,
+    alike: Alike | None = None,
+) -> Iterator[Tensor]:  # fmt: skip
     """`samples` draws of the embeddings, each `(N, d)`, in turn from the posteriors of the two views."""
+    alike = network.alike(graph) if alike is None else alike
     for i in range(samples):
         with torch.no_grad():
-            draw = network.encode(VIEWS[i % 2], graph, generator, hard=hard, scale=scale)
+            draw = network.draw(VIEWS[i % 2], graph, generator, hard=hard, scale=scale, alike=alike)
         yield draw
+
+
+def pairs_of_views(
+    network: Network, graph: PreparedGraph, pairs: int, generator: torch.Generator, *, scale: float
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Draws of the encoder's output in both views, `(N, w)` each, before the parts of the embedding are made."""
+    for _ in range(pairs):
+        with torch.no_grad():
+            o, t = (network.encode(view, graph, generator, scale=scale) for view in VIEWS)
+        yield o, t
 
 
 @dataclass(frozen=True)
@@ -27,7 +39,7 @@ class Moments:
 
     >>> import bgcl
     >>> data = bgcl.example_graph()
-    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(data, progress=False)
+    >>> model = bgcl.BGCL(encoder="gcn", widths=(16, 8), epochs=2).fit(data, progress=False)
     >>> found = model.moments(data, samples=10)
     >>> found.mean.shape, found.astd.shape
     (torch.Size([240, 8]), torch.Size([240]))

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.errors import BGCLError
 from bgcl.graph.clusters import Batches
+from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
 from bgcl.settings import Settings
@@ -55,31 +56,32 @@ class Record:
 class Training:
     """A training in progress: everything that the next epoch depends on."""
 
-    def __init__(self, network: Network, batches: Batches, settings: Settings) -> None:
+    def __init__(self, network: Network, batches: Batches | NodeBatches, settings: Settings) -> None:
         self.network, self.batches, self.settings = network, batches, settings
         self.generator = torch.Generator(settings.device).manual_seed(settings.seed)
         network.reset_parameters(self.generator)
-        self.theta_w = [*network.encoder.parameters(), *network.head.parameters()]
+        self.theta_w = [*network.encoder.parameters(), *network.objective.parameters()]
         self.theta_a = list(network.augmentation.parameters())
-        self.weights = torch.optim.Adam(self.theta_w, lr=settings.lr_weights)
+        fused = settings.batch_nodes is not None  # in short steps, the update of all weights takes a good part
+        self.weights = torch.optim.Adam(self.theta_w, lr=settings.lr_weights, fused=fused or None)
         self.rates = torch.optim.Adam(self.theta_a, lr=settings.lr_rates) if self.theta_a else None
         self.epoch = 0
         self._warned = False
 
     def run(self) -> Iterator[Record]:
         """Train to the last epoch, and yield the record of each epoch."""
-        while self.epoch < self.settings.epochs:
+        while self.epoch < (self.settings.epochs or 0):
             yield self.step()
 
     def step(self) -> Record:
         """One epoch."""
         start = time.perf_counter()
         losses, objectives, spreads = [], [], []
-        for batch in self.batches.epoch(self.generator):
+        for i, batch in enumerate(self.batches.epoch(self.generator), start=self.epoch * self.batches.count + 1):
             loss, spread = self._encoder_step(batch)
             losses.append(loss)
             spreads.append(spread)
-            if self.rates is not None:
+            if self.rates is not None and i % self.settings.rate_every == 0:
                 objectives.append(self._augmentation_step(batch, self.rates))
         self._check_parameters()
         self.epoch += 1
@@ -100,35 +102,30 @@ class Training:
     def _encoder_step(self, graph: PreparedGraph) -> tuple[float, float]:
         with _only(self.theta_w, self.theta_a):
             self.weights.zero_grad()
-            o, t = self.network.views(graph, self.generator)
-            loss = self.network.loss(*self._some(o, t, self.settings.loss_nodes))
-            self._check(loss, "lr_weights")
-            (loss + self.network.weight_decay()).backward()  # type: ignore[no-untyped-call]
+            found = self.network.outcome(graph, self.generator, self.settings.loss_nodes)
+            self._check(found.loss, "lr_weights")
+            loss = found.loss + self.network.weight_decay() if self.settings.weight_decay else found.loss
+            loss.backward()  # type: ignore[no-untyped-call]
             self.weights.step()
-        return float(loss.detach()), embedding_spread(o.detach())
+            self.network.objective.after_step(self.network.encoder)
+        return float(found.loss.detach()), embedding_spread(found.embeddings.detach())
 
     def _augmentation_step(self, graph: PreparedGraph, optimizer: torch.optim.Optimizer) -> float:
         with _only(self.theta_a, self.theta_w):
             optimizer.zero_grad()
-            o, t = self._some(*self.network.views(graph, self.generator), self.settings.rate_nodes)
-            objective = self.network.adversary(self.network.loss(o, t), len(o)) - self.network.kl()
+            found = self.network.outcome(graph, self.generator, self.settings.rate_nodes)
+            objective = self.network.objective.adversary(found, self.settings.shared_information) - self.network.kl()
             self._check(objective, "lr_rates")
             (-objective).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         return float(objective.detach())
 
-    def _some(self, o: Tensor, t: Tensor, most: int | None) -> tuple[Tensor, Tensor]:
-        """Both views of at most `most` nodes, chosen at random. Their loss is a good estimate of the loss of all."""
-        if most is None or len(o) <= most:
-            return o, t
-        some = torch.randperm(len(o), generator=self.generator, device=o.device)[:most]
-        return o[some], t[some]
-
     def _check(self, value: Tensor, rate: str) -> None:
         if not math.isfinite(number := float(value.detach())):
+            tau = "" if self.settings.tau is None else f" or raise 'tau' (now {self.settings.tau:g})"
             raise TrainingError(
                 f"The loss is {number} in epoch {self.epoch + 1}, so training stopped before it. "
-                f"Lower '{rate}' (now {getattr(self.settings, rate):g}) or raise 'tau' (now {self.settings.tau:g})."
+                f"Lower '{rate}' (now {getattr(self.settings, rate):g}){tau}."
             )
 
     def _check_parameters(self) -> None:

@@ -4,16 +4,16 @@ import torch
 from torch import Tensor
 
 from bgcl.augmentation.views import Augmentation
-from bgcl.model.encoders.gcn import GCNEncoder
+from bgcl.model.encoders.base import Encoder
 
 
-def weight_decay(encoder: GCNEncoder, augmentation: Augmentation) -> Tensor:
+def weight_decay(encoder: Encoder, augmentation: Augmentation) -> Tensor:
     """`sum_l (1 - pi^(l)) |W^(l)|^2`, the part of the KL divergence that depends on the weights.
 
     If the rates are fixed the factor is a constant and left out, which is plain weight decay.
     """
     terms = []
-    for i, weight in enumerate(encoder.weight_matrices()):
+    for i, weights in enumerate(encoder.weight_matrices()):
         kept = augmentation.kept(i).detach() if augmentation.learned else 1.0
-        terms.append(kept * weight.square().sum())
+        terms += [kept * weight.square().sum() for weight in weights]
     return torch.stack(terms).sum()

@@ -73,9 +73,10 @@ def plot_training(history: Sequence[Record]) -> Figure:
 
     >>> import bgcl
     >>> from bgcl.reporting import plot_training
-    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(bgcl.example_graph(), progress=False)
+    >>> data = bgcl.example_graph()
+    >>> model = bgcl.BGCL(encoder="gcn", widths=(16, 8), epochs=2).fit(data, progress=False)
     >>> [axis.get_title("left") for axis in plot_training(model.history_).axes]
-    ['Contrastive loss', 'Drop rate: edges', 'Drop rate: entries']
+    ['Loss', 'Drop rate: edges', 'Drop rate: entries']
     """
     masks = history[0].rates["o"]
     with look():
@@ -83,7 +84,7 @@ def plot_training(history: Sequence[Record]) -> Figure:
         axes = figure.subplots(1, 1 + len(masks), squeeze=False)[0]
         epochs = [record.epoch for record in history]
         axes[0].plot(epochs, [record.loss for record in history], color="#333333", linewidth=1)
-        axes[0].set(title="Contrastive loss", xlabel="epoch")
+        axes[0].set(title="Loss", xlabel="epoch")
         for i, mask in enumerate(masks):
             for view, (color, dash) in VIEW_STYLE.items():
                 mean = np.array([record.rates[view][i].average for record in history])
@@ -103,7 +104,8 @@ def plot_drop_rates(history: Sequence[Record]) -> Figure:
 
     >>> import bgcl
     >>> from bgcl.reporting import plot_drop_rates
-    >>> model = bgcl.BGCL(widths=(16, 8), epochs=2).fit(bgcl.example_graph(), progress=False)
+    >>> data = bgcl.example_graph()
+    >>> model = bgcl.BGCL(encoder="gcn", widths=(16, 8), epochs=2).fit(data, progress=False)
     >>> [axis.get_title("left") for axis in plot_drop_rates(model.history_).axes]
     ['Posterior: edges', 'Posterior: entries']
     """

@@ -28,6 +28,11 @@ def describe_rates(rates: dict[str, list[RatePosterior]]) -> str:
     )  # fmt: skip
 
 
+def shows_line(progress: Progress) -> bool:
+    """Whether a live line is wanted."""
+    return any(one is True for one in (progress if isinstance(progress, Sequence) else [progress]))
+
+
 @contextmanager
 def reporter(progress: Progress, epochs: int, start: int) -> Iterator[Reporter]:
     """One function that logs an epoch and reports it to everything in `progress`.

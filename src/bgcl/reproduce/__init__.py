@@ -1,7 +1,8 @@
 """The tables and figures of the paper, with the paper's numbers next to ours: `bgcl reproduce`.
 
-`experiments` lists the cells of each table, `compute` computes a cell, `cache` stores it, `results` reads and writes
-result files, `pages` makes tables from them, and `figures` makes figures.
+`experiments` lists the cells of each table, and `field` those of the comparison with other methods. `compute` computes
+a cell, `fitting` trains its method, `cost` measures that, and `cache` stores it. `results` reads and writes result
+files, `pages` and `field_page` make tables from them, and `figures` makes figures.
 """
 
 import lazy_loader

@@ -1,11 +1,11 @@
-"""The cells of each table and figure of the paper, and of the ablations."""
+"""The cells of each table and figure of the paper, of the ablations, and of the comparison with the field."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bgcl.errors import BGCLError, nearest
-from bgcl.reproduce import paper
+from bgcl.reproduce import field, paper
 from bgcl.reproduce.cells import Cell
 from bgcl.settings import Settings, presets
 
@@ -23,7 +23,10 @@ TITLES = {
     "dgi": "DGI",
     "bgrl": "BGRL",
     "grace": "GRACE",
+    "cca-ssg": "CCA-SSG",
+    "signa": "SIGNA, few steps",
     "bgcl": "BGCL",
+    "bgcl-default": "BGCL, default",
     "bgcl-fixed": "BGCL, non-Bayesian",
     "bgcl-batches": "BGCL, non-Bayesian, batches and epochs of the paper",
     "bgcl-bold": "BGCL, head for PAvPU",
@@ -82,12 +85,18 @@ PAVPU = Experiment(
 )  # fmt: skip
 ASTD = Experiment("astd", "Increase of ASTD", ("bgcl",), ("cora", "citeseer", "amazon-photo"))
 ABLATIONS = Experiment("ablations", "Accuracy of variants, %", ("bgcl",), ("cora",))
-EXPERIMENTS = {experiment.name: experiment for experiment in (TABLE1, TABLE2, PAVPU, ASTD, ABLATIONS)}
+FIELD = Experiment("field", "Accuracy in the field, %", field.METHODS, field.DATASETS)
+EXPERIMENTS = {experiment.name: experiment for experiment in (TABLE1, TABLE2, PAVPU, ASTD, ABLATIONS, FIELD)}
+
+
+def title_of(experiment: str, method: str) -> str:
+    """The name of a method in the tables of an experiment."""
+    return field.TITLES.get(method, TITLES[method]) if experiment == "field" else TITLES[method]
 
 
 def settings_of(dataset: str) -> dict[str, Any]:
-    """The settings of the preset for a data set that differ from the library's defaults."""
-    return dict(presets().get(dataset, {}))
+    """The settings of the paper's preset for a data set; the paper's encoder and objective if it has none."""
+    return dict(presets().get(f"paper-{dataset}", {"encoder": "gcn"}))
 
 
 def cells(
@@ -113,7 +122,7 @@ def cells(
     experiment = EXPERIMENTS[name]
     chosen_methods = _chosen("method", methods, experiment.methods, name)
     chosen_datasets = _chosen("data set", datasets, experiment.datasets[:1] if quick else experiment.datasets, name)
-    make = {"astd": _noise_cells, "ablations": _ablation_cells}.get(name, _accuracy_cells)
+    make = {"astd": _noise_cells, "ablations": _ablation_cells, "field": _field_cells}.get(name, _accuracy_cells)
     found = []
     for dataset in chosen_datasets:
         for method in chosen_methods:
@@ -174,11 +183,21 @@ QUICK: dict[str, dict[str, Any]] = {
     "deepwalk": {"walks": 2},
     "deepwalk-features": {"walks": 2},
     **{method: {"epochs": 10} for method in ("gae", "vgae", "dgi", "bgrl", "grace", "gcn")},
+    "cca-ssg": {"epochs": 3},
+    "signa": {"steps": 3, "widths": (64, 32)},
+    "bgcl-default": {"epochs": 1, "part_width": 16, "widths": (32, 16)},
     **{method: {"epochs": 10} for method in ("bgcl", *POINTS, "bgcl-bold")},
     "mc-dropout-gcn": {"epochs": 10, "samples": 10},
     "ensemble-gcn": {"epochs": 10, "members": 3},
     "gdc-gcn": {"epochs": 10, "samples": 10},
 }
+
+
+def _field_cells(
+    experiment: Experiment, method: str, dataset: str, seeds: int | None, splits: int | None, quick: bool
+) -> list[Cell]:
+    short = QUICK.get(method, {}) if quick else None
+    return field.field_cells(method, dataset, settings_of(dataset), seeds=seeds, splits=splits, quick=short)
 
 
 def _noise_cells(
@@ -204,7 +223,7 @@ SHORT = {"epochs": 60}  # variants have fewer epochs than the models in the tabl
 
 def variants() -> dict[str, dict[str, dict[str, Any]]]:
     """The ablations: for each question, its answers and the settings that differ from the library's defaults."""
-    edges, entries = Settings().drop
+    edges, entries = Settings(encoder="gcn").drop
     return {
         "defaults": {"as they are": {}},
         LEARNED: {"learned": {}} | {

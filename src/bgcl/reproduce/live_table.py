@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bgcl.reproduce import paper
 from bgcl.reproduce.cells import Cell
-from bgcl.reproduce.experiments import TITLES
+from bgcl.reproduce.experiments import title_of
 
 
 @contextmanager
@@ -60,7 +60,8 @@ class LiveTable:
         for dataset in datasets:
             table.add_column(dataset, justify="right")
         for method, label in rows:
-            name = TITLES[method] if not label else label if self.name == "ablations" else f"{TITLES[method]}, {label}"
+            title = title_of(self.name, method)
+            name = title if not label else label if self.name == "ablations" else f"{title}, {label}"
             table.add_row(name, *(self._text(method, label, dataset) for dataset in datasets))
         return table
 

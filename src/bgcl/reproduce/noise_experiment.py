@@ -79,7 +79,8 @@ def noise_experiment(
     settled = BGCL(preset, **settings | {"seed": seed}).settings_for(data)
     unscaled = dict(settled.with_changes(row_norm="none"))
     fit = train or (lambda graph: BGCL(**unscaled).fit(graph, progress=False))
-    clean_x = scale_rows(data.x.to_dense().float(), settled.row_norm)
+    norm = "length" if settled.row_norm == "auto" else settled.row_norm
+    clean_x = scale_rows(data.x.to_dense().float(), norm)
     noisy_x = clean_x.clone()
     noisy_x[torch.as_tensor(chosen)] = torch.as_tensor(noise, dtype=torch.float32)
     found = []

@@ -36,6 +36,7 @@ def settings(dataset: str) -> dict[str, Any]:
     """
     table = dict(hyperparameters()[dataset])
     return {
-        "drop": [f"connections in {table.pop('blocks')} blocks"], "mask_values": "relaxed", "rate_draw": "sample",
-        "shared_information": 0.0, "draw_scale": 1.0, "row_norm": "sum", "clusters_per_batch": 1, **table,
+        "encoder": "gcn", "drop": [f"connections in {table.pop('blocks')} blocks"], "mask_values": "relaxed",
+        "rate_draw": "sample", "shared_information": 0.0, "draw_scale": 1.0, "row_norm": "sum", "clusters_per_batch": 1,
+        **table,
     }  # fmt: skip

@@ -62,6 +62,15 @@ def accuracy(found: list[Result]) -> tuple[float, float, float]:
     return float(table.mean()), float(over_splits), float(over_seeds)
 
 
+def accuracy_text(found: list[Result]) -> str:
+    """Accuracy in %, and in brackets the spread over splits and, with several seeds, over seeds; a dash for nothing."""
+    if not found:
+        return "-"
+    mean, over_splits, over_seeds = accuracy(found)
+    spreads = [f"{spread:.2f}" for spread in (over_splits, over_seeds) if not np.isnan(spread)]
+    return f"{mean:.2f} ({' / '.join(spreads)})" if spreads else f"{mean:.2f}"
+
+
 def _on_common_splits(found: list[Result]) -> Any:
     """Accuracy `(results, splits)` on the splits that all results have. The first splits are always the same."""
     return np.array([result["accuracy"][: min(len(r["accuracy"]) for r in found)] for result in found])
@@ -97,6 +106,22 @@ def compare(ours: list[Result], theirs: list[Result]) -> Comparison | None:
         float(stats.ttest_rel(a, b, alternative="greater").pvalue),
         float(stats.ttest_ind(a, b, equal_var=False, alternative="greater").pvalue),
     )
+
+
+def compare_by_split(ours: list[Result], theirs: list[Result]) -> tuple[float, float] | None:
+    """The mean difference over the splits that all results have, and how surprising it is.
+
+    Returns:
+        The difference in percentage points, and the two-sided p-value of Wilcoxon's signed-rank test over splits, each
+        averaged over the seeds; None without results on both sides.
+    """
+    if not (ours and theirs):
+        return None
+    table = _on_common_splits([*ours, *theirs])
+    difference = 100 * (table[: len(ours)].mean(0) - table[len(ours) :].mean(0))
+    changed = np.abs(difference) > 1e-9
+    p = float(stats.wilcoxon(difference[changed]).pvalue) if changed.any() else 1.0
+    return float(difference.mean()), p
 
 
 def curve(found: list[Result], part: str) -> Any:

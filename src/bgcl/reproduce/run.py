@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgcl.data.store import load
 from bgcl.errors import BGCLError
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
 from bgcl.reproduce.compute import compute
+from bgcl.reproduce.graphs import check_graph_is_here, open_graph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -46,7 +46,7 @@ def run(
         for cell in todo:
             begins(cell)
             if cell.dataset not in graphs:
-                graphs = {cell.dataset: load(cell.dataset, quiet=True)}
+                graphs = {cell.dataset: open_graph(cell.dataset)}
             yield _outcome(cell, partial(compute, cell, graphs[cell.dataset], cache))
         return
     yield from _in_parallel(todo, cache.folder, jobs, begins)
@@ -54,12 +54,10 @@ def run(
 
 def _missing(datasets: set[str]) -> dict[str, str]:
     """The data sets that are not available, with the reason."""
-    from bgcl.data.store import get
-
     reasons = {}
     for dataset in sorted(datasets):
         try:
-            get(dataset, quiet=True)
+            check_graph_is_here(dataset)
         except BGCLError as error:
             reasons[dataset] = str(error)
     return reasons
@@ -103,4 +101,4 @@ def _start_process(threads: int) -> None:
 
 
 def _in_process(cell: Cell, folder: Path) -> dict[str, Any]:
-    return compute(cell, load(cell.dataset, quiet=True), Cache(folder))
+    return compute(cell, open_graph(cell.dataset), Cache(folder))

@@ -17,6 +17,7 @@ from bgcl.downstream.splits import labels_of
 from bgcl.errors import BGCLError
 from bgcl.measures.metrics import Reliability
 from bgcl.measures.uncertainty import RECOMMENDED
+from bgcl.model.objectives.infonce import MOST
 from bgcl.model.training import Record
 from bgcl.progress import with_progress
 from bgcl.reporting.report.draw_summary import DrawSummary
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from bgcl.estimator import BGCL
 
 Array = npt.NDArray[Any]
+DISAGREEMENT_WORK = 5e8  # pairs of nodes times pairs of draws: about half a minute on one processor
 
 LIKELIEST = 3  # number of classes per node whose probabilities are on the page
 
@@ -88,22 +90,25 @@ def gather(
             "instead."
         )
     model.check_trained_on(data)
-    summary = DrawSummary(model, data.num_nodes, samples)
+    summary = DrawSummary()
     stream = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
     draws = summary.watch(stream)
     missing = _why_no_predictions(data)
     predictions: NodePredictions | None = None
     if missing is None:
-        predictions = predict_draws(draws, data, training_draws=default_training_draws(samples))
+        training_draws = default_training_draws(samples, model.parts_)
+        predictions = predict_draws(draws, data, training_draws=training_draws, parts=model.parts_)
     else:
         for _ in draws:
             pass
-    moments, disagreement = summary.moments(), summary.disagreement()
+    moments = summary.moments()
+    pairs = min(samples // 2, int(DISAGREEMENT_WORK / (data.num_nodes * min(data.num_nodes, MOST))))
+    disagreement = model.disagreement(data, 2 * pairs, seed=seed) if pairs >= 2 else None
     measures: dict[str, Array] = {} if predictions is None else dict(predictions.uncertainty.measures())
     measures["astd"] = moments.astd.cpu().numpy().astype(np.float64)
     notes = [] if missing is None else [f"There are no predictions: {missing}"]
     if disagreement is None:
-        notes.append("The graph is too large for the disagreement of draws, which compares every pair of nodes.")
+        notes.append(f"The graph is too large for the disagreement of draws, which compares each node with {MOST:,}.")
     else:
         measures["disagreement"] = disagreement
     label, present = _labels(data)

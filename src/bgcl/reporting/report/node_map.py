@@ -15,6 +15,7 @@ NEIGHBORS = 10  # number of nodes between which a draw is placed
 LANDMARKS = 3000  # in a larger graph, draws are compared with this many nodes only
 AFFINE = 15  # number of nearest nodes that t-SNE keeps close
 SMALL = 3 * AFFINE  # with fewer nodes, most nodes are neighbors and t-SNE has nothing to show
+FFT = 2_000  # with more nodes, interpolation on a grid is faster than a tree (Barnes-Hut), which has no fixed cost
 LARGE = 20_000  # with more nodes, t-SNE takes fewer steps
 _TILE = 4096  # rows of a matrix of similarities that are computed at a time
 
@@ -85,8 +86,9 @@ def _tsne(unit: Array, seed: int) -> Array:
     known = PrecomputedNeighbors(*nearest_nodes(unit, AFFINE))
     affinities = Uniform(knn_index=known, k_neighbors=AFFINE, n_jobs=1)
     early, late = (150, 350) if nodes <= LARGE else (100, 200)
+    forces = "fft" if nodes > FFT else "bh"
     layout = TSNE(
-        early_exaggeration_iter=early, n_iter=late, negative_gradient_method="fft", n_jobs=1, random_state=seed
+        early_exaggeration_iter=early, n_iter=late, negative_gradient_method=forces, n_jobs=1, random_state=seed
     )
     return np.asarray(layout.fit(affinities=affinities, initialization=start))
 

@@ -37,7 +37,7 @@ function range(values, share = 0.05) {
 function drawTraining() {
   byId("training-section").hidden = false;
   const t = payload.training, epochs = [Math.min(t.epoch[0], t.epoch[t.epoch.length - 1] - 1), t.epoch[t.epoch.length - 1]];
-  for (const [key, title] of [["loss", "Contrastive loss"], ["kl", "KL divergence of the drop rates"]]) {
+  for (const [key, title] of [["loss", "Loss"], ["kl", "KL divergence of the drop rates"]]) {
     const parent = make("div");
     byId("training").append(parent);
     drawnToFit(parent, (width) => {

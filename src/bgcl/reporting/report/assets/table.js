@@ -72,8 +72,11 @@ const reviewTable = (() => {
 
   function csv() {
     const all = columns(), quote = (v) => (/[",\r\n]/.test(v) ? `"${v.replaceAll('"', '""')}"` : v);
+    // As `as_text` in bgcl.data.output: a spreadsheet takes such text for a formula.
+    const formula = /^ *[=+\-@|\t\r\n\uff1d\uff0b\uff0d\uff20]/, plain = /^[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?$/;
+    const safe = (v) => (byId("safe").checked && formula.test(v) && !plain.test(v) ? `'${v}` : v);
     const lines = [all.map((c) => c.csv || c.key).join(",")];
-    for (const i of order) lines.push(all.map((c) => quote(String(c.of(i)))).join(","));
+    for (const i of order) lines.push(all.map((c) => quote(c.text ? safe(String(c.of(i))) : String(c.of(i)))).join(","));
     return lines.join("\r\n") + "\r\n";
   }
 

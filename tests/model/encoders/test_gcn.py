@@ -10,8 +10,10 @@ from torch_geometric.nn import GCNConv
 
 from bgcl.augmentation.views import LayerMask
 from bgcl.graph.prepared import PreparedGraph
-from bgcl.model.encoders.gcn import GCNEncoder, cheaper_order
+from bgcl.model.encoders.base import cheaper_order
+from bgcl.model.encoders.gcn import GCNEncoder
 from bgcl.model.network import Network
+from bgcl.model.objectives.infonce import contrastive_loss
 from bgcl.model.projection import ProjectionHead
 from bgcl.settings import make_settings
 from small import (
@@ -160,7 +162,7 @@ def test_encoder_without_masks_equals_pytorch_geometrics_gcn(sparse: bool) -> No
 @pytest.mark.parametrize("masked", [False, True])
 def test_relabeling_the_nodes_relabels_the_embeddings_and_leaves_the_loss(masked: bool, sparse: bool) -> None:
     adjacency, features = random_adjacency(9), random_features(9, 5)
-    network = Network(5, make_settings(widths=(6, 4))).double()
+    network = Network(5, make_settings(encoder="gcn", widths=(6, 4))).double()
     network.reset_parameters(seeded(0))
     new = np.random.default_rng(0).permutation(9)  # node new[i] of the first graph is node i of the second
     views, losses = [], []
@@ -176,7 +178,7 @@ def test_relabeling_the_nodes_relabels_the_embeddings_and_leaves_the_loss(masked
                 masks[0].entries = on_entries(graph, entries)
             embeddings.append(network.encoder(graph, masks))
         views.append(embeddings)
-        losses.append(network.loss(*embeddings))
+        losses.append(contrastive_loss(*(network.objective.head(each) for each in embeddings), 0.4))
     for first, second in zip(*views, strict=True):
         torch.testing.assert_close(first[torch.as_tensor(new)], second)
         assert first.abs().max() > 0.01
@@ -198,7 +200,8 @@ def test_fixed_rates_of_zero_give_the_deterministic_encoder(
     drop: list[str], sparse: bool, normalize: str, hard: bool
 ) -> None:
     graph = random_graph(9, 5, sparse=sparse, double=False)
-    network = Network(5, make_settings(drop=drop, normalize=normalize, widths=(6, 4), mask_values="relaxed"))
+    relaxed = {"encoder": "gcn", "widths": (6, 4), "mask_values": "relaxed"}
+    network = Network(5, make_settings(drop=drop, normalize=normalize, **relaxed))
     network.reset_parameters(seeded(0))
     for view in ("o", "t"):
         torch.testing.assert_close(network.encode(view, graph, seeded(1), hard=hard), network.encoder(graph))
@@ -207,7 +210,7 @@ def test_fixed_rates_of_zero_give_the_deterministic_encoder(
 
 def test_fixed_rates_of_one_leave_nothing_but_the_bias() -> None:
     graph = random_graph(9, 5, double=False)
-    network = Network(5, make_settings(drop="connections in 3 blocks at 1", widths=(4,)))
+    network = Network(5, make_settings(encoder="gcn", drop="connections in 3 blocks at 1", widths=(4,)))
     network.encoder.load_state_dict(random_encoder((5, 4), double=False).state_dict())
     expected = torch.relu(network.encoder.layers[0].bias).expand(9, 4)
     torch.testing.assert_close(network.encode("o", graph, seeded(0)), expected)

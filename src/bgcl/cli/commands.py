@@ -1,0 +1,66 @@
+"""All commands, and what every one of them refuses: an empty value, and an option that is given twice."""
+
+from collections import Counter
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from bgcl.cli import data, demo, embed, evaluate, inspect, predict, rank, report, reproduce, train
+from bgcl.errors import BGCLError
+
+app = typer.Typer(
+    help="Bayesian graph contrastive learning: node embeddings that know what they do not know.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Command(TyperCommand):
+    """A command that uses every value it is given, or refuses it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        values, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for option in self.params:
+            given = values.get(option.name)
+            for value in given if isinstance(given, list | tuple) else [given]:
+                if isinstance(value, str) and not value.strip():
+                    raise BGCLError(f"The value of {_called(option)} is empty. Give one, or leave out the option.")
+        for option, times in Counter(order).items():
+            if times > 1 and option.param_type_name == "option" and not option.multiple:
+                raise BGCLError(f"{_called(option)} is given {times} times, and only one can count. Give it once.")
+        return super().parse_args(ctx, args)
+
+
+def _called(option: Any) -> str:
+    """What the user calls an option or an argument."""
+    return str(option.opts[0]) if option.param_type_name == "option" else str(option.metavar or option.name)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from bgcl import __version__  # reads the metadata of the package, which takes time
+
+        print(f"bgcl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None: ...
+
+
+for command in (
+    demo.demo, inspect.inspect, train.train, embed.embed, evaluate.evaluate, predict.predict, rank.rank, report.report,
+    reproduce.reproduce,
+):  # fmt: skip
+    app.command(cls=Command)(command)
+data_app = typer.Typer(help="List, download and verify data sets.", no_args_is_help=True)
+data_app.command("list", cls=Command)(data.data_list)
+data_app.command("get", cls=Command)(data.data_get)
+data_app.command("verify", cls=Command)(data.data_verify)
+app.add_typer(data_app, name="data")

@@ -1,0 +1,184 @@
+"""Read CSV and TSV files, which may be gzipped."""
+
+import csv
+import gzip
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.csv
+
+from bgcl.data.border import readable
+from bgcl.data.memory import check_fits, check_unpacked, in_words, packed_limit
+from bgcl.data.tables import Table, empty, unique, with_rows
+from bgcl.errors import BGCLError
+
+# What is a missing value. An id is missing only if it is empty.
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")
+LONGEST_HEADER = 1 << 20  # bytes. pyarrow reads no longer rows
+_GROWTH, _GROWTH_PACKED = 3, 10  # bytes of memory needed to read one byte of text, or of a gzipped file
+_GROWTH_UNPACKED = 5  # and one byte of the text in a gzipped file
+_VALUES, _VALUES_FOR_BYTE = 2 * 10**7, 4  # that a gzipped file may hold: so many, or so many for each of its bytes
+_COLUMN_BYTES = 14_000  # what pyarrow needs for a column, however short
+_REMEDY = "Leave out columns with --ignore, or write the file as Parquet without them."
+_BLANK = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
+_LINE = re.compile(r"\r\n|\r|\n")
+
+
+class CsvFile:
+    """A CSV or TSV file, perhaps gzipped.
+
+    The delimiter of a .tsv is a tab. For other files it is the most frequent of comma, semicolon and tab in the first
+    row. If the first row has only numbers, it is not a header, and the columns are called `column 1`, `column 2`, ...
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, str(path)
+        self.delimiter, self.names = ",", list[str]()
+        self._packed = path.suffix.lower() == ".gz"
+        with readable(path):
+            blank, text = self._beginning()
+            line = _LINE.split(text, maxsplit=1)[0]
+            self.delimiter = "\t" if ".tsv" in path.name.lower() else max(",;\t", key=line.count)
+            cells = self._first_row(text)
+            self.has_header = not all(_is_number(cell) for cell in cells)
+            self.names = [f"column {i + 1}" for i in range(len(cells))]
+            if self.has_header:
+                self.names = unique(path, [cell.strip() for cell in cells])
+            self._is_header_alone = self.has_header and text == line
+            self._before = len(_LINE.findall(blank)) + self.has_header  # rows before the first row of values
+
+    def _open(self) -> BinaryIO:
+        return cast(BinaryIO, gzip.open(self.path, "rb")) if self._packed else self.path.open("rb")
+
+    def _beginning(self) -> tuple[str, str]:
+        """The blank lines at the beginning of the file, and the text after them, with the first row."""
+        with self._open() as file:
+            raw = file.read(LONGEST_HEADER)
+            more = bool(file.read(1))
+        # Bytes that are not UTF-8 may be far behind the first row.
+        text = raw.decode("utf-8", errors="surrogateescape").removeprefix("\ufeff")
+        blank = cast(re.Match[str], _BLANK.match(text)).group()
+        text = text[len(blank) :]
+        if not text.strip() and not more:
+            raise empty(self.path)
+        if more and not _LINE.search(text):
+            raise BGCLError(
+                f"{self.path}, row 1: there is no end of the row in the first {in_words(LONGEST_HEADER)}. "
+                "Write each node or edge in a row of its own."
+            )
+        return blank, text
+
+    def _first_row(self, text: str) -> list[str]:
+        with readable(f"{self.path}, row 1", "Correct the row. A quoted value must end with a quote."):
+            cells = next(csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter), [""])
+        if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
+            raise self._broken_encoding()
+        return cells
+
+    def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
+        with readable(self.path):
+            self._check_memory()
+            if self._packed:
+                self._check_unpacked()
+            if self._is_header_alone:
+                return with_rows(Table(self.name, pa.table({name: [] for name in columns}), 2, True))
+            table = self._read(columns, [*ids, *texts], MISSING)
+            if any(table[name].null_count for name in ids):  # `NA` may be an id, such as the code of Namibia
+                again = self._read(ids, ids, ("",))
+                for name in ids:
+                    table = table.set_column(table.column_names.index(name), name, again[name])
+            for kind in table.schema.types:
+                if pa.types.is_binary(kind):  # Arrow reads text that is not UTF-8 as binary
+                    raise self._broken_encoding()
+            return with_rows(Table(self.name, table, 1 + self._before, True))
+
+    def _check_memory(self) -> None:
+        size = self.path.stat().st_size
+        growth = _GROWTH_PACKED if self._packed else _GROWTH
+        check_fits(growth * size, f"{self.path} is {in_words(size)} large and", _REMEDY)
+        check_unpacked(
+            self.path, _COLUMN_BYTES * len(self.names), f"It has {len(self.names):,} columns. Write it as Parquet."
+        )
+
+    def _check_unpacked(self) -> None:
+        """Unpack a gzipped file piece by piece, and raise an error if it holds more than its size can explain."""
+        size = self.path.stat().st_size
+        length, values = packed_limit(size) // _GROWTH_UNPACKED, max(_VALUES, _VALUES_FOR_BYTE * size)
+        with self._open() as file:
+            while piece := file.read(1 << 20):
+                length -= len(piece)
+                values -= piece.count(b"\n") + piece.count(self.delimiter.encode())
+                if length < 0 or values < 0:
+                    raise BGCLError(
+                        f"{self.path} is {in_words(size)} large, but unpacks to more than its size can explain. If it "
+                        "is in order, unpack it first: gunzip."
+                    )
+
+    def _read(self, columns: Sequence[str], exact: Sequence[str], missing: Sequence[str], threads: bool = True) -> Any:
+        try:
+            return pyarrow.csv.read_csv(
+                self.path,
+                # The header is skipped, because `self.names` has the names without surrounding blanks.
+                read_options=pyarrow.csv.ReadOptions(
+                    use_threads=threads, column_names=self.names, skip_rows_after_names=self._before
+                ),
+                parse_options=pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    include_columns=list(columns), column_types=dict.fromkeys(exact, pa.string()),
+                    null_values=list(missing), strings_can_be_null=True,
+                ),
+            )  # fmt: skip
+        except pa.ArrowInvalid as error:
+            if "UTF8" in str(error):
+                raise self._broken_encoding() from None
+            if threads:
+                return self._read(columns, exact, missing, threads=False)  # its errors have the row
+            raise self._bad_row(str(error)) from error
+
+    def _bad_row(self, text: str) -> BGCLError:
+        reason = " ".join(text.removeprefix("CSV parse error: ").split())
+        row, colon, rest = reason.partition(": ")
+        if row.startswith("Row #") and colon:
+            return BGCLError(
+                f"{self.path}, row {row.removeprefix('Row #')}: {rest[:1].lower()}{rest[1:120]}. "
+                f"Correct the row. A value that contains the delimiter '{self.delimiter}' must be quoted."
+            )
+        if "straddling" in reason:
+            return BGCLError(
+                f"{self.path}: a row is longer than {in_words(LONGEST_HEADER)}. Does a quote not end, or is an end of "
+                "a row missing?"
+            )
+        return BGCLError(f"{self.path} cannot be read as a table ({reason[:160]}). Correct it, or write it anew.")
+
+    def _broken_encoding(self) -> BGCLError:
+        """An error with the row and the column of the first byte that is not UTF-8."""
+        with self._open() as file:
+            head = file.read(2)
+            if head in (b"\xff\xfe", b"\xfe\xff"):
+                return BGCLError(f"{self.path} is UTF-16 text. Save it as UTF-8.")
+            file.seek(0)
+            number = 0
+            while line := file.readline(LONGEST_HEADER):
+                number += 1
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    column = line[: error.start].count(self.delimiter.encode())
+                    where = f", column '{self.names[column]}'" if column < len(self.names) else ""
+                    return BGCLError(
+                        f"{self.path}, row {number}{where}: the byte 0x{line[error.start]:02x} is not UTF-8. "
+                        "Save the file as UTF-8, or convert it: iconv -f latin1 -t utf-8."
+                    )
+        return BGCLError(f"{self.path} is not UTF-8 text. Save it as UTF-8.")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

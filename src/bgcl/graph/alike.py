@@ -1,0 +1,87 @@
+r"""Connections between nodes whose vectors are alike.
+
+A node is connected with its `NEAREST` nearest nodes by the cosine of their vectors, and they with it. A connection has
+the weight `exp((cos - 1) / SOFTNESS)`, so it is at most 1, and a self-connection has 1. In a graph of more than
+`REFERENCES` nodes, the nearest nodes are looked for among this many of them, which are chosen by a hash of their keys.
+So the cost is linear in the nodes, and the order of the nodes does not matter.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from bgcl.graph.keys import keys_of, mixed
+from bgcl.graph.prepared import PreparedGraph
+from bgcl.graph.sparse import Pattern, row_pointer
+
+NEAREST, REFERENCES, SOFTNESS = 10, 8192, 0.1
+_ROWS = 2048  # nodes that are compared at a time
+
+
+def among_alike(graph: PreparedGraph, vectors: Tensor, *, and_neighbors: bool = False) -> PreparedGraph:
+    """A graph with the same nodes whose connections are those between alike nodes.
+
+    Args:
+        graph: the graph.
+        vectors: a vector for each node, `(N, d)`.
+        and_neighbors: whether the connections of the graph are there too, each with the weight 1. Where both are, their
+            weights are added.
+
+    Returns:
+        A graph whose connections have weights.
+    """
+    row, column, cosine = nearest(F.normalize(vectors, dim=1), references(graph))
+    weight = torch.exp((cosine - 1) / SOFTNESS)
+    key, weight = _distinct(
+        torch.cat([row * graph.nodes + column, column * graph.nodes + row]), weight.repeat(2), "amax"
+    )
+    own = graph.connections
+    if and_neighbors:
+        theirs = own.row * graph.nodes + own.column
+        ones = weight.new_ones(len(theirs)) if graph.weights is None else graph.weights
+    else:
+        theirs = torch.arange(graph.nodes, device=key.device) * (graph.nodes + 1)
+        ones = weight.new_ones(graph.nodes)
+    key, weight = _distinct(torch.cat([key, theirs]), torch.cat([weight, ones]), "sum")
+    row, column = key // graph.nodes, key % graph.nodes
+    return replace(graph, connections=Pattern(row_pointer(row, graph.nodes), column, graph.nodes), weights=weight)
+
+
+def nearest(unit: Tensor, among: Tensor, most: int = NEAREST) -> tuple[Tensor, Tensor, Tensor]:
+    """The nearest nodes of each node, without itself: node, nearest node and their cosine, each `(N * most,)` or less.
+
+    Args:
+        unit: vectors of length one, `(N, d)`.
+        among: the nodes that are looked at, ascending, `(R,)`.
+        most: how many nodes to find.
+    """
+    few = min(most, len(among) - 1)
+    if few < 1:
+        none = among.new_empty(0)
+        return none, none, unit.new_empty(0)
+    rows, columns, cosines = [], [], []
+    there = unit[among].T.contiguous()  # (d, R)
+    for start in range(0, len(unit), _ROWS):
+        nodes = torch.arange(start, min(start + _ROWS, len(unit)), device=unit.device)
+        cosine = unit[nodes] @ there
+        cosine[nodes[:, None] == among] = -torch.inf
+        best = cosine.topk(few)
+        rows.append(nodes.repeat_interleave(few))
+        columns.append(among[best.indices].flatten())
+        cosines.append(best.values.flatten().clamp(-1, 1))
+    return torch.cat(rows), torch.cat(columns), torch.cat(cosines)
+
+
+def references(graph: PreparedGraph, most: int = REFERENCES) -> Tensor:
+    """At most this many nodes, chosen by a hash of their keys, ascending, `(R,)`."""
+    if graph.nodes <= most:
+        return torch.arange(graph.nodes, device=graph.connections.column.device)
+    return mixed(keys_of(graph)).argsort(stable=True)[:most].sort().values
+
+
+def _distinct(keys: Tensor, weights: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
+    """Every key once, ascending, with the greatest of its weights ("amax") or their sum."""
+    found, place = torch.unique(keys, return_inverse=True)
+    return found, weights.new_zeros(len(found)).scatter_reduce(0, place, weights, reduce)

@@ -1,0 +1,70 @@
+"""Batches of random nodes, each with one of its neighbors. Their cost does not depend on the size of the graph."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from bgcl.graph.clusters import feature_rows
+from bgcl.graph.prepared import PreparedGraph, SparseFeatures, to_dense
+from bgcl.graph.sparse import Pattern
+
+DENSE = 0.1  # features with a greater share of nonzero entries are kept as a plain matrix
+
+
+class NodeBatches:
+    """The batches of an epoch: every node once, in random order, and a random neighbor of each.
+
+    In a batch, a node is connected with itself and with its neighbor. This connection stands for all connections of the
+    node, so its count is their number. An encoder that needs all neighbors of a node cannot use such batches.
+
+    Args:
+        graph: the graph.
+        size: nodes in a batch, without their neighbors.
+    """
+
+    def __init__(self, graph: PreparedGraph, size: int) -> None:
+        features = graph.features
+        if isinstance(features, SparseFeatures):
+            pattern = features.pattern
+            if len(pattern) > DENSE * pattern.rows * pattern.columns:
+                features = to_dense(features)
+        self.graph, self.features, self.size = graph, features, size
+        self.degree = graph.connections.pointer.diff() - 1
+        self.itself = torch.nonzero(graph.is_self[:, 0])[:, 0]  # the place of each self-connection
+        self.count = -(-graph.nodes // size)
+
+    def epoch(self, generator: torch.Generator) -> Iterator[PreparedGraph]:
+        """The batches of one epoch."""
+        order = torch.randperm(self.graph.nodes, generator=generator, device=generator.device)
+        for nodes in order.tensor_split(self.count):
+            yield self.batch(nodes, generator)
+
+    def batch(self, nodes: Tensor, generator: torch.Generator) -> PreparedGraph:
+        """The batch of some nodes and a random neighbor of each that has one."""
+        degree = self.degree[nodes]
+        partner = self._neighbors(nodes[degree > 0], generator)
+        first = torch.nonzero(degree > 0)[:, 0]  # numbers in the batch of nodes with a partner
+        second = len(nodes) + torch.arange(len(first), device=nodes.device)
+        total = len(nodes) + len(first)
+        size = torch.ones(total, dtype=torch.int64, device=nodes.device)
+        size[first] = size[second] = 2
+        pointer = torch.cat([size.new_zeros(1), size.cumsum(0)])
+        column = torch.empty(int(pointer[-1]), dtype=torch.int64, device=nodes.device)
+        counts = torch.ones(len(column), device=nodes.device)
+        start = pointer[:-1]
+        column[start] = torch.arange(total, device=nodes.device)  # right for nodes that stand alone
+        column[start[first]], column[start[first] + 1] = first, second
+        column[start[second]], column[start[second] + 1] = first, second
+        counts[start[first] + 1] = degree[first].float()
+        counts[start[second]] = self.degree[partner].float()
+        chosen = torch.cat([nodes, partner])
+        return PreparedGraph(Pattern(pointer, column, total), feature_rows(self.features, chosen), counts=counts)
+
+    def _neighbors(self, nodes: Tensor, generator: torch.Generator) -> Tensor:
+        """A random neighbor of each node."""
+        uniform = torch.rand(len(nodes), generator=generator, device=generator.device)
+        degree = self.degree[nodes]
+        place = self.graph.connections.pointer[nodes] + (uniform * degree).long().clamp(max=degree - 1)
+        place = place + (place >= self.itself[nodes])  # the self-connection does not count
+        return self.graph.connections.column[place]

@@ -1,0 +1,193 @@
+r"""The parts of an embedding, each with rows of length one, side by side.
+
+A part is described by a short sentence: what it is made of, and how far it was propagated.
+
+- `encoder`: the output of the encoder;
+- `attributes`: the attributes in their principal directions, which are not trained;
+- `structure`: the position of a node among the others, which needs no attributes; see `bgcl.model.structure`;
+- `... hop 2`: propagated twice, `A^2 Z`;
+- `... diffused`: personalized PageRank (Gasteiger et al., 2019), `Z <- (1 - c) A Z + c Z_0`;
+- `encoder diffused among alike`: the same along connections between nodes whose encoder's outputs are alike, see
+  `bgcl.graph.alike`; `among alike and neighbors`: along these and the connections of the graph; `among alike
+  neighborhoods`: along connections between nodes whose `encoder diffused` is alike. Edges are few and some are wrong:
+  alike nodes say more about a node, and better ones.
+
+So the embedding holds what a node is, what its neighbors are, and what the encoder has learned, and a head can choose.
+What is not trained cannot be lost by training. Masks reach all of it: the attributes are masked as in the encoder's
+first layer, and every propagation leaves out dropped connections and dropped neighbors. Which nodes are alike is
+decided once, without masks.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from bgcl.augmentation.views import LayerMask
+from bgcl.errors import BGCLError, nearest
+from bgcl.graph.alike import among_alike
+from bgcl.graph.prepared import PreparedGraph
+from bgcl.graph.sparse import spmm
+from bgcl.graph.spectrum import right_directions
+from bgcl.model.encoders.base import masked_product
+from bgcl.model.propagation import Propagation
+from bgcl.model.structure import Structure
+
+TELEPORT, STEPS, MOST_HOPS = 0.1, 10, 64
+SOURCES = ("encoder", "attributes", "structure")
+ENCODER = ("encoder",)  # the output of the encoder as it is
+Among = Literal["alike", "alike and neighbors", "alike neighborhoods"]
+_SENTENCE = re.compile(r"(\w+)(?: hop (\d+)| (diffused)(?: among (alike|alike and neighbors|alike neighborhoods))?)?")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part: what it is made of, how often it is propagated (None: diffused), and along which connections.
+
+    `among` is None for the connections of the graph.
+    """
+
+    source: Literal["encoder", "attributes", "structure"]
+    hops: int | None
+    among: Among | None = None
+
+    def propagated(self, connections: Propagation, start: Tensor) -> Tensor:
+        """Propagate `(N, w)` along the connections."""
+        if self.hops is not None:
+            for _ in range(self.hops):
+                start = connections(start)
+            return start
+        found = start
+        for _ in range(STEPS):
+            found = (1 - TELEPORT) * connections(found) + TELEPORT * start
+        return found
+
+
+DIFFUSED = Part("encoder", None)
+
+
+def parse_part(sentence: str) -> Part:
+    """Read the part that a sentence describes.
+
+    >>> parse_part("attributes hop 2").hops, parse_part("encoder").hops, parse_part("encoder diffused").hops
+    (2, 0, None)
+    """
+    found = _SENTENCE.fullmatch(sentence.strip())
+    if found is None:
+        raise BGCLError(f"Cannot read the part '{sentence}'. Write it as: SOURCE [hop N | diffused [among ALIKE]].")
+    source, hops, diffused, among = found.groups()
+    if source not in SOURCES:
+        raise BGCLError(f"Unknown part '{source}' in '{sentence}'. {nearest(source, SOURCES)}")
+    if hops and (len(hops) > 2 or int(hops) > MOST_HOPS):
+        raise BGCLError(f"The part '{sentence}' has too many hops. Write {MOST_HOPS} or fewer.")
+    if among and source != "encoder":
+        raise BGCLError(f"Nodes are alike by the output of the encoder. In '{sentence}' write encoder, not {source}.")
+    return Part(source, None if diffused else int(hops or 0), among)  # type: ignore[arg-type]
+
+
+class _PropagatedAttributes:
+    """The propagated attributes as products with thin matrices. The normalized adjacency matrix is symmetric."""
+
+    def __init__(self, graph: PreparedGraph, connections: Propagation, part: Part) -> None:
+        self.graph, self.connections, self.part = graph, connections, part
+
+    def times(self, thin: Tensor) -> Tensor:
+        return self.part.propagated(self.connections, masked_product(self.graph.features, LayerMask(), thin))
+
+    def transposed_times(self, tall: Tensor) -> Tensor:
+        return transposed_product(self.graph, self.part.propagated(self.connections, tall))
+
+
+class Parts(nn.Module):
+    """Makes the embedding of the encoder's output and of what needs no training.
+
+    Args:
+        sentences: the parts.
+        width_in: number of attributes.
+        encoder_width: width of the encoder's output.
+        width: width of the parts that are not trained; less if there are fewer attributes.
+        nodes: nodes of the training graph, if a fitted state is to be loaded.
+    """
+
+    def __init__(self, sentences: Sequence[str], width_in: int, encoder_width: int, width: int, nodes: int = 0) -> None:
+        super().__init__()
+        self.parts = [parse_part(sentence) for sentence in sentences]
+        self.as_it_is = tuple(sentences) == ENCODER
+        own = {"encoder": encoder_width, "attributes": min(width, width_in), "structure": width}
+        self.widths = tuple(own[part.source] for part in self.parts)
+        for i, part in enumerate(self.parts):
+            if part.source == "attributes":
+                self.register_buffer(f"directions_{i}", torch.zeros(width_in, own["attributes"]))
+        self.needs_alike = any(part.among is not None for part in self.parts)
+        needed = any(part.source == "structure" for part in self.parts)
+        self.structure = Structure(width, nodes) if needed else None
+
+    @torch.no_grad()
+    def fit(self, graph: PreparedGraph, generator: torch.Generator) -> None:
+        """Find the principal directions of a graph."""
+        connections = Propagation(graph)
+        diffused = [i for i, part in enumerate(self.parts) if part.source == "attributes" and part.hops is None]
+        hops = [i for i, part in enumerate(self.parts) if part.source == "attributes" and part.hops is not None]
+        for i, part in enumerate(self.parts):
+            if part.source == "attributes" and not (i in diffused and hops):
+                directions: Tensor = getattr(self, f"directions_{i}")
+                matrix = _PropagatedAttributes(graph, connections, part)
+                rank = min(directions.shape[1], graph.nodes)
+                found = right_directions(matrix.times, matrix.transposed_times, len(directions), rank, generator)
+                directions.zero_()[:, : found.shape[1]] = found
+        if self.structure is not None:
+            self.structure.fit(graph)
+        for i in diffused if hops else ():  # the directions of the last hop are as good, and cost nothing
+            last = max(hops, key=lambda hop: self.parts[hop].hops or 0)
+            getattr(self, f"directions_{i}").copy_(getattr(self, f"directions_{last}"))
+
+    @torch.no_grad()
+    def alike(self, graph: PreparedGraph, encoded: Tensor) -> dict[Among, PreparedGraph]:
+        """The graphs of alike nodes that the parts need, from the encoder's output without masks, `(N, w)`."""
+        found: dict[Among, PreparedGraph] = {}
+        for among in {part.among: None for part in self.parts if part.among}:
+            start = F.normalize(encoded, dim=1)
+            vectors = DIFFUSED.propagated(Propagation(graph), start) if among == "alike neighborhoods" else start
+            found[among] = among_alike(graph, vectors, and_neighbors=among == "alike and neighbors")
+        return found
+
+    def forward(
+        self, graph: PreparedGraph, encoded: Tensor, masks: Sequence[LayerMask] | None, kept: Tensor | None,
+        among: Mapping[Among, Propagation] | None = None,
+    ) -> Tensor:  # fmt: skip
+        """The embedding `(N, d)`.
+
+        Args:
+            graph: the graph.
+            encoded: the encoder's output, `(N, w)`.
+            masks: the masks of the encoder's layers; the first one masks the attributes.
+            kept: keep values of the connections, `(E, 1)`; None: all.
+            among: the connections between alike nodes, if a part needs them.
+        """
+        if self.as_it_is:
+            return encoded
+        connections, mask = Propagation(graph, kept), LayerMask() if masks is None else masks[0]
+        made = []
+        for i, part in enumerate(self.parts):
+            if part.source == "encoder":
+                start = F.normalize(encoded, dim=1)
+            elif part.source == "attributes":
+                start = masked_product(graph.features, mask, getattr(self, f"directions_{i}"))
+            else:
+                assert self.structure is not None
+                start = self.structure(graph)
+            along = connections if part.among is None else (among or {})[part.among]
+            made.append(F.normalize(part.propagated(along, start), dim=1))
+        return torch.cat(made, 1)
+
+
+def transposed_product(graph: PreparedGraph, tall: Tensor) -> Tensor:
+    """`X' Y`, `(F, q)`, for Y `(N, q)`."""
+    if isinstance(graph.features, Tensor):
+        return graph.features.T @ tall
+    pattern, order = graph.features.pattern.transposed
+    return spmm(pattern, graph.features.values[order], tall)

@@ -1,0 +1,72 @@
+r"""The position of a node among the others, from the connections alone.
+
+Positions are the principal directions of the normalized adjacency matrix, by subspace iteration from random signs.
+Nodes that are close in the graph have similar positions. They are learned from the training graph and kept, each with
+the key of its node: a hash of its id, or its number. In another graph, a node that was in the training graph has its
+position of then, and a new node has a position of 0. Propagated once, a new node is where its neighbors are.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from bgcl.graph.keys import keys_of, mixed
+from bgcl.graph.prepared import PreparedGraph
+from bgcl.model.propagation import Propagation
+
+ROUNDS = 8
+
+
+class Structure(nn.Module):
+    """Positions of the nodes of the training graph.
+
+    Args:
+        width: number of directions.
+        nodes: nodes of the training graph, if a fitted state is to be loaded.
+    """
+
+    known: Tensor  # (N, width), positions of the training graph's nodes
+    keys: Tensor  # (N,), ascending
+
+    def __init__(self, width: int, nodes: int = 0) -> None:
+        super().__init__()
+        self.width = width
+        self.register_buffer("known", torch.zeros(nodes, width))
+        self.register_buffer("keys", torch.zeros(nodes, dtype=torch.int64))
+
+    @torch.no_grad()
+    def fit(self, graph: PreparedGraph) -> None:
+        """Find the positions of a graph's nodes."""
+        connections, found = Propagation(graph), random_signs(graph, self.width)
+        for _ in range(ROUNDS):
+            found = connections(found)
+            found = found @ _orthonormal_turn(found)
+        self.keys, order = torch.sort(keys_of(graph))
+        self.known = found[order]
+
+    def forward(self, graph: PreparedGraph) -> Tensor:
+        """The positions of a graph's nodes, `(N, width)`; 0 for a node that the training graph did not have."""
+        keys = keys_of(graph)
+        place = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
+        return torch.where((self.keys[place] == keys)[:, None], self.known[place], 0.0)
+
+
+def random_signs(graph: PreparedGraph, width: int) -> Tensor:
+    """Signs `(N, width)` that depend only on a node's key, so that the order of the nodes does not matter."""
+    keys = keys_of(graph)
+    column = torch.arange(width, device=keys.device)
+    return ((mixed(keys[:, None], (column + 1) * _SILVER) >> 40) & 1).float() * 2 - 1
+
+
+_SILVER = 0xD1B54A32D192ED03 - (1 << 64)  # as a signed number
+
+
+def _orthonormal_turn(tall: Tensor) -> Tensor:
+    """The `(w, w)` matrix that makes the columns of a tall matrix orthonormal, the strongest direction first.
+
+    Directions that are lost to rounding get a turn of 0.
+    """
+    values, vectors = torch.linalg.eigh((tall.T @ tall).double())
+    values, vectors = values.flip(0), vectors.flip(1)
+    scale = torch.where(values > values[0] * 1e-5, values.clamp(min=1e-30).rsqrt(), 0.0)
+    turn: Tensor = (vectors * scale).to(tall)
+    return turn

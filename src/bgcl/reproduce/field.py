@@ -1,0 +1,94 @@
+"""The cells of the experiment `field`: BGCL and other methods on eleven graphs, on the same splits, with the same head.
+
+It answers what a user of the library asks: is the default of this library better than what others offer, and than no
+training at all? Every method has one configuration for each graph, as its authors published it, or its defaults.
+"""
+
+import math
+from typing import Any
+
+from bgcl.reproduce.cells import Cell
+
+METHODS = (
+    "propagated-features", "raw-features", "neighbor-vote", "dgi", "grace", "bgrl", "cca-ssg", "signa", "bgcl",
+    "bgcl-default",
+)  # fmt: skip
+DATASETS = (
+    "cora", "citeseer", "pubmed", "amazon-photo", "amazon-computers", "coauthor-cs", "coauthor-physics", "blogcatalog",
+    "actor", "tolokers", "lastfm",
+)  # fmt: skip
+TITLES = {"bgcl": "BGCL, the paper's", "bgcl-default": "BGCL, default"}  # where they differ from other tables
+
+FEW, MORE, HALF = "", "20 % of the labels", "50 % of the labels"  # labels of the cells, by share of training nodes
+WITHOUT_MASKS = "without masks"
+SPLITS = 20
+CITATIONS = ("cora", "citeseer")
+NO_SEED = ("propagated-features", "raw-features", "neighbor-vote")  # the seed has little or no effect
+# Batches of about 4,000 nodes, for graphs without a preset of the paper. A model has 300 steps.
+BATCHES = {
+    "pubmed": 5, "coauthor-physics": 9, "blogcatalog": 2, "actor": 2, "tolokers": 3, "lastfm": 2,
+}  # fmt: skip
+STEPS = 300
+# GRACE has no configuration for these graphs, or one of 1,500 steps on all nodes, which takes hours.
+GRACE_IN_BATCHES = ("pubmed", "blogcatalog", "actor", "tolokers", "lastfm")
+
+
+def protocols(dataset: str) -> dict[str, str]:
+    """The protocol of each share of training nodes. Some classes of lastfm are too small for 10 %."""
+    if dataset == "lastfm":
+        return {HALF: "half"}
+    return {FEW: "grace" if dataset in CITATIONS else "bgrl", MORE: "bgrl-20"}
+
+
+def labeled(variant: str, share: str) -> str:
+    """The label of a cell, from the name of the variant and the share of training nodes."""
+    return ", ".join(filter(None, (variant, share)))
+
+
+def field_cells(
+    method: str, dataset: str, preset: dict[str, Any], *, seeds: int | None, splits: int | None,
+    quick: dict[str, Any] | None,
+) -> list[Cell]:  # fmt: skip
+    """The cells of a method on a data set.
+
+    Args:
+        method: name of the method.
+        dataset: name of the data set.
+        preset: the paper's settings of BGCL for the data set.
+        seeds: number of training seeds. Default: 3 for the default of BGCL, 5 on the citation graphs, 1 for others.
+        splits: number of splits. Default: 20.
+        quick: settings for a test of the program; None for the experiment.
+    """
+    ours = method == "bgcl-default"
+    many = seeds or ((5 if dataset in CITATIONS else 3) if ours else 1)
+    settings = _settings(method, dataset, preset) | (quick or {})
+    variants: dict[str, dict[str, Any]] = {"": {}}
+    if method == "bgcl":
+        variants = {"": {"samples": 100 if quick is None else 24}}
+    elif ours:
+        variants = {
+            "": {"samples": 24 if quick is None else 8},
+            WITHOUT_MASKS: {"masks": False},
+        }
+    if method != "neighbor-vote" and (quick is None or ours):  # for a test, one process is enough
+        variants = {name: how | {"measure": True} for name, how in variants.items()}
+    shares = protocols(dataset)
+    if quick is not None and not ours:
+        shares = dict([*shares.items()][:1])
+    return [
+        Cell(
+            method, dataset, seed, protocol, splits or (SPLITS if quick is None else 3), settings, how,
+            label=labeled(variant, share),
+        )
+        for seed in range(1 if quick is not None or method in NO_SEED else many)
+        for share, protocol in shares.items()
+        if seed == 0 or share != MORE  # one seed is enough to see what twice the labels change
+        for variant, how in variants.items()
+    ]  # fmt: skip
+
+
+def _settings(method: str, dataset: str, preset: dict[str, Any]) -> dict[str, Any]:
+    if dataset in BATCHES and (method == "bgcl" or (method == "grace" and dataset in GRACE_IN_BATCHES)):
+        batches = {"batches": BATCHES[dataset], "epochs": math.ceil(STEPS / BATCHES[dataset])}
+        return preset | batches if method == "bgcl" else batches
+    return dict(preset) if method == "bgcl" else {}

@@ -1,0 +1,93 @@
+"""Connections between alike nodes against plain loops."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bgcl.graph import alike
+from bgcl.graph.alike import NEAREST, SOFTNESS, among_alike, nearest, references
+from bgcl.graph.prepared import PreparedGraph
+from small import dense_connections, make_graph, random_adjacency, random_features, seeded
+
+
+def graph_of(nodes: int, *, seed: int = 0) -> PreparedGraph:
+    return make_graph(random_adjacency(nodes, seed=seed), random_features(nodes, 3), double=False)
+
+
+def dense_weights(graph: PreparedGraph) -> np.ndarray:
+    found = np.zeros((graph.nodes, graph.nodes))
+    found[graph.connections.row.numpy(), graph.connections.column.numpy()] = graph.weights.numpy()
+    return found
+
+
+def by_loops(vectors: np.ndarray, among: np.ndarray, most: int) -> np.ndarray:
+    """The weights of the connections between alike nodes, without self-connections."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosine = unit @ unit.T
+    found = np.zeros_like(cosine)
+    for i in range(len(unit)):
+        others = sorted((j for j in among if j != i), key=lambda j: -cosine[i, j])
+        for j in others[:most]:
+            found[i, j] = found[j, i] = np.exp((cosine[i, j] - 1) / SOFTNESS)
+    return found
+
+
+@pytest.mark.parametrize("both", [False, True])
+@settings(max_examples=20, deadline=None)
+@given(nodes=st.integers(2, 30), seed=st.integers(0, 1000))
+def test_connections_are_those_of_a_plain_loop(both, nodes, seed):
+    graph = graph_of(nodes, seed=seed % 7)
+    vectors = torch.randn(nodes, 4, generator=seeded(seed))
+    found = among_alike(graph, vectors, and_neighbors=both)
+    expected = by_loops(vectors.double().numpy(), np.arange(nodes), NEAREST)
+    expected = expected + (dense_connections(graph) if both else np.eye(nodes))
+    np.testing.assert_allclose(dense_weights(found), expected, rtol=1e-3, atol=1e-6)
+    key = found.connections.row * nodes + found.connections.column
+    assert bool((key.diff() > 0).all())  # sorted, and every connection once
+    assert found.is_self.sum() == nodes
+
+
+def test_a_large_graph_has_nearest_nodes_among_some_nodes_alone(monkeypatch):
+    monkeypatch.setattr(alike, "_ROWS", 7)
+    graph, vectors = graph_of(40), torch.randn(40, 5, generator=seeded(0))
+    among = references(graph, 12)
+    assert len(set(among.tolist())) == 12
+    assert among.tolist() == sorted(among.tolist())
+    row, column, cosine = nearest(torch.nn.functional.normalize(vectors, dim=1), among, 3)
+    assert len(row) == 40 * 3
+    assert set(column.tolist()) <= set(among.tolist())
+    assert bool((row != column).all())
+    found = np.zeros((40, 40))
+    found[row, column] = np.exp((cosine.numpy() - 1) / SOFTNESS)
+    np.testing.assert_allclose(np.maximum(found, found.T), by_loops(vectors.numpy(), among.numpy(), 3), rtol=1e-4)
+
+
+def test_references_depend_on_keys_and_not_on_the_order_of_nodes():
+    graph = graph_of(30)
+    keys = torch.randint(2**62, (30,), generator=seeded(1))
+    order = torch.randperm(30, generator=seeded(2))
+    first = references(PreparedGraph(graph.connections, graph.features, keys=keys), 10)
+    second = references(PreparedGraph(graph.connections, graph.features, keys=keys[order]), 10)
+    assert set(keys[first].tolist()) == set(keys[order][second].tolist())
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_relabeling_nodes_relabels_the_connections(both):
+    adjacency, features = random_adjacency(25), random_features(25, 3)
+    vectors, order = torch.randn(25, 4, generator=seeded(3)), np.random.default_rng(0).permutation(25)
+    first = among_alike(make_graph(adjacency, features, double=False), vectors, and_neighbors=both)
+    relabeled = make_graph(adjacency[order][:, order], features[order], double=False)
+    second = among_alike(relabeled, vectors[order], and_neighbors=both)
+    np.testing.assert_allclose(dense_weights(second), dense_weights(first)[order][:, order], rtol=1e-4)
+
+
+def test_a_node_alone_is_connected_with_itself_alone():
+    graph = make_graph(np.zeros((1, 1)), np.ones((1, 2)), double=False)
+    np.testing.assert_array_equal(dense_weights(among_alike(graph, torch.ones(1, 3))), [[1.0]])
+
+
+def test_nodes_that_are_all_the_same_are_connected_with_weight_one():
+    graph = graph_of(6)
+    np.testing.assert_allclose(dense_weights(among_alike(graph, torch.ones(6, 3))), np.ones((6, 6)), rtol=1e-5)
