@@ -129,6 +129,10 @@ def test_floors_are_those_of_the_named_methods_and_beat_chance_on_communities():
 def test_the_verdict_says_whether_the_model_pays():
     others = [Floor("a", 0.8, 0.1, 0.7), Floor("b", 0.9, 0.1, 0.7)]
     assert verdict(Floor(MODEL, 0.92, 0.1, 0.7), others) == "The model is 2.0 points above the best of them (b)."
+    assert verdict(Floor(MODEL, 0.92, 0.101, 0.699), others).endswith("of them (b).")
+    worse = verdict(Floor(MODEL, 0.92, 0.14, 0.6), others)
+    assert worse.endswith("But its ECE (0.140 against 0.100) and its AUROC of errors (0.600 against 0.700) is worse.")
+    assert "ECE" not in verdict(Floor(MODEL, 0.92, 0.05, 0.6), others)
     below = verdict(Floor(MODEL, 0.85, 0.1, 0.7), others)
     assert below.startswith("The model does not pay: it is 5.0 points below 'b'")
 

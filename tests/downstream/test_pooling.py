@@ -9,7 +9,17 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bgcl import BGCLError, MixtureClassifier
-from bgcl.downstream.pooling import GREATEST, LEAST, part_slices, part_widths, pool_weights
+from bgcl.downstream.classifier import HeadStack
+from bgcl.downstream.pooling import (
+    GREATEST,
+    LEAST,
+    PRIOR,
+    Stretch,
+    cross_pooled,
+    part_slices,
+    part_widths,
+    pool_weights,
+)
 from synthetic_draws import numerical_gradient
 
 RANDOM = np.random.default_rng(0)
@@ -27,6 +37,16 @@ def loop_loss(weights: np.ndarray, logits: np.ndarray, y: np.ndarray) -> float:
             likelihood += exps[y[n]] / sum(exps)
         loss -= math.log(likelihood)
     return loss
+
+
+def loop_stretch(logits: np.ndarray, stretch: Stretch) -> np.ndarray:
+    """`factor r^power l` with r the root mean square of the centered logits, node by node."""
+    found = np.empty_like(logits)
+    for place in np.ndindex(logits.shape[:2]):
+        own = logits[place] - sum(logits[place]) / len(logits[place])
+        r = math.sqrt(sum(value**2 for value in own) / len(own))
+        found[place] = [stretch.factor * r**stretch.power * value for value in own]
+    return found
 
 
 def random_logits(strengths: tuple[float, ...], samples: int = 2, nodes: int = 30, seed: int = 0):
@@ -116,6 +136,66 @@ def test_float32_changes_little():
     np.testing.assert_allclose(pool_weights(logits.astype(np.float32), y), pool_weights(logits, y), rtol=2e-2)
 
 
+# The confidence
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("samples", [1, 3])
+def test_no_stretch_on_a_grid_is_likelier(samples, seed):
+    logits, y = random_logits((1.5,), samples, nodes=90, seed=seed)
+    logits, ones = 3 * logits[0], np.ones(1)
+
+    def loss(stretch: Stretch) -> float:
+        return loop_loss(ones, loop_stretch(logits, stretch)[None], y) + PRIOR * stretch.power**2
+
+    best = min(
+        loss(Stretch(factor, power))
+        for factor in np.exp(np.linspace(-2.5, 1, 15))
+        for power in np.linspace(-0.8, 1.2, 11)
+    )
+    assert loss(Stretch.fit(logits, y)) <= best + 1e-3
+
+
+def test_a_stretch_is_found_again():
+    """Labels that are drawn from stretched logits tell the stretch."""
+    random = np.random.default_rng(3)
+    logits, true = 2 * random.normal(size=(1, 20_000, 4)), Stretch(0.6, 0.5)
+    stretched = loop_stretch(logits, true)[0]
+    p = np.exp(stretched) / np.exp(stretched).sum(1, keepdims=True)
+    y = (random.random((20_000, 1)) > p.cumsum(1)).sum(1).clip(0, 3)
+    found = Stretch.fit(logits, y)
+    assert (found.factor, found.power) == pytest.approx((0.6, 0.5), abs=0.06)
+
+
+def test_a_stretch_keeps_the_order_of_the_classes_and_takes_any_axis():
+    logits, _ = random_logits((1.0,), 3)
+    expected = loop_stretch(logits[0], Stretch(1.7, 0.4))
+    np.testing.assert_allclose(Stretch(1.7, 0.4)(logits[0].copy()), expected)
+    np.testing.assert_allclose(
+        Stretch(1.7, 0.4)(np.moveaxis(logits[0], 2, 0).copy(), axis=0).transpose(1, 2, 0), expected
+    )
+    np.testing.assert_array_equal(expected.argsort(2), logits[0].argsort(2))
+
+
+def test_equal_logits_stay_equal_and_finite():
+    for power in (-0.9, 0.0, 3.0):
+        assert np.abs(Stretch(2.0, power)(np.full((1, 4, 3), 5.0))).max() == 0
+    assert Stretch.fit(np.full((1, 4, 3), 5.0), np.array([0, 1, 2, 0])).power == pytest.approx(0, abs=1e-6)
+
+
+def test_the_weights_of_a_node_are_chosen_by_nodes_of_other_folds():
+    logits, y = random_logits((1.5, 0.5), 2, nodes=60)
+    folds = list(StratifiedKFold(3).split(y, y))
+    found = cross_pooled(logits, y, folds)
+    for others, held_out in folds:
+        weights = pool_weights(logits[:, :, others], y[others])
+        expected = sum(weight * head[:, held_out] for weight, head in zip(weights, logits, strict=True))
+        np.testing.assert_allclose(found[:, held_out], expected)
+    changed = y.copy()
+    changed[folds[0][1]] = (changed[folds[0][1]] + 1) % 3  # labels of a fold have no effect on its own logits
+    np.testing.assert_array_equal(cross_pooled(logits, changed, folds)[:, folds[0][1]], found[:, folds[0][1]])
+
+
 # Widths
 
 
@@ -171,7 +251,7 @@ def logits_of(head: MixtureClassifier, draws: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("parts", [3, (4, 4, 4), (2, 10)])
 def test_the_logits_of_the_pool_are_the_weighted_sum_of_the_heads(parts):
     draws = parts_of((1.0, 0.5, 0.2))
-    pooled = MixtureClassifier(normalize=False, parts=parts).fit(draws, LABELS)
+    pooled = MixtureClassifier(normalize=False, parts=parts, kernel=False).fit(draws, LABELS)
     slices = part_slices(part_widths(parts, 12))
     heads = separate_heads(draws, slices)
     assert len(pooled.weights_) == len(heads)
@@ -180,7 +260,8 @@ def test_the_logits_of_the_pool_are_the_weighted_sum_of_the_heads(parts):
         for weight, head, columns in zip(pooled.weights_, heads, slices, strict=True)
     )
     np.testing.assert_allclose(logits_of(pooled, draws), expected, atol=2e-3)  # heads of a pool are fitted in float32
-    exps = np.exp(expected - expected.max(2, keepdims=True))
+    stretched = loop_stretch(expected, pooled.stretch_)
+    exps = np.exp(stretched - stretched.max(2, keepdims=True))
     np.testing.assert_allclose(pooled.predict_samples(draws), exps / exps.sum(2, keepdims=True), atol=1e-3)
     assert pooled.sharpness_ == 1
 
@@ -188,7 +269,7 @@ def test_the_logits_of_the_pool_are_the_weighted_sum_of_the_heads(parts):
 def test_the_weights_maximize_the_likelihood_of_held_out_nodes():
     """A loop fits each head to each fold again, with the C that it chose."""
     draws = parts_of((1.0, 0.3))
-    pooled = MixtureClassifier(normalize=False, parts=2).fit(draws, LABELS)
+    pooled = MixtureClassifier(normalize=False, parts=2, kernel=False).fit(draws, LABELS)
     slices = part_slices([4, 4])
     held_out = np.zeros((3, 3, 60, 3))
     for p, (columns, head) in enumerate(zip(slices, separate_heads(draws, slices), strict=True)):
@@ -214,6 +295,36 @@ def test_the_pool_is_better_than_one_head_if_noise_is_loud():
     assert heads[1].score(test, LABELS) >= heads[0].score(test, LABELS)
 
 
+def test_kernels_are_in_the_pool_if_there_are_several_parts_or_if_they_are_asked_for():
+    draws = parts_of((1.0, 0.5, 0.2))
+    for given, heads in (({"parts": 3}, 6), ({"parts": 3, "kernel": False}, 4), ({"kernel": True}, 3)):
+        head = MixtureClassifier(**given).fit(draws, LABELS)
+        assert len(head.weights_) == heads
+        assert hasattr(head, "kernel_") == (given.get("kernel") is not False)
+
+
+def test_kernels_see_what_no_linear_head_can():
+    """Two classes, one around the other."""
+    random = np.random.default_rng(0)
+    angle, inside = random.uniform(0, 2 * np.pi, 400), np.arange(400) % 2
+    ring = (1 - 0.7 * inside)[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1) + 0.05 * random.normal(
+        size=(400, 2)
+    )
+    train, test = np.arange(200), np.arange(200, 400)
+    plain, ours = (MixtureClassifier(kernel=kernel, normalize=False).fit(ring[train], inside[train])
+                   for kernel in (False, True))  # fmt: skip
+    assert plain.score(ring[test], inside[test]) < 0.7
+    assert ours.score(ring[test], inside[test]) > 0.95
+
+
+def test_a_stack_of_pooled_heads_predicts_what_each_head_predicts():
+    draws = parts_of((1.0, 0.5, 0.2))
+    heads = [MixtureClassifier(**given).fit(draws, LABELS) for given in ({"parts": 3}, {"parts": (4, 8)}, {})]
+    found = HeadStack(heads).predict_proba(draws)  # (C, heads, N)
+    for i, head in enumerate(heads):
+        np.testing.assert_allclose(found[:, i].T, head.predict_proba(draws), atol=1e-5)
+
+
 @pytest.mark.parametrize("parts", [None, 1, (12,)])
 def test_a_single_part_is_the_plain_head(parts):
     draws = parts_of((1.0, 0.5, 0.2))
@@ -235,6 +346,7 @@ def test_a_pooled_head_that_is_fitted_again_without_parts_is_a_plain_one():
     draws = parts_of((1.0, 0.5, 0.2), samples=6)
     head = MixtureClassifier(parts=3).fit(draws, LABELS)
     head.set_params(parts=None).fit(draws, LABELS)
+    assert not {"weights_", "stretch_", "kernel_"} & set(vars(head))
     np.testing.assert_array_equal(head.coefficients_, MixtureClassifier().fit(draws, LABELS).coefficients_)
 
 

@@ -1,5 +1,6 @@
 """The experiment `field`: its cells and graphs, what training costs, and its tables."""
 
+import functools
 import math
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import pytest
 import torch
 from scipy import stats
 
-from bgcl import BGCLError, checkpoint
+from bgcl import BGCLError, MixtureClassifier, checkpoint
 from bgcl.baselines import baseline
 from bgcl.downstream.evaluation import evaluate_draws, head_for
 from bgcl.downstream.splits import labels_of, splits
@@ -47,8 +48,23 @@ class TestCells:
         assert shares.pop("lastfm") == ["half"]
         assert set(map(tuple, shares.values())) == {("bgrl", "bgrl-20")}
         assert {cell.label for cell in experiments.cells("field", datasets=["actor"])} == {
-            "", "20 % of the labels", "without masks", "without masks, 20 % of the labels",
+            "", "20 % of the labels", "without masks", "without masks, 20 % of the labels", "linear head",
+            "pooled head",
         }  # fmt: skip
+
+    def test_the_others_also_have_the_head_of_the_default_and_the_default_also_theirs(self, data, tmp_path):
+        cells = experiments.cells("field", datasets=["cora"])
+        assert {cell.method for cell in cells if cell.label == field.POOLED_HEAD} == {
+            method for method, variant in field_page.POOLED if variant == field.POOLED_HEAD
+        }
+        assert {cell.method for cell in cells if cell.label == field.LINEAR_HEAD} == {"bgcl-default"}
+        for method, parts in (("propagated-features", 3), ("raw-features", None)):
+            cell = Cell(method, "cora", 0, "bgrl", 2, evaluation={"head": "pool"})
+            found = computing.compute(cell, data, Cache(tmp_path))
+            drawn = [baseline(method).fit(data)]
+            head = functools.partial(MixtureClassifier, parts=parts, kernel=True)
+            expected = evaluate_draws(drawn, labels_of(data), splits(data, "bgrl", 2), training_draws=1, head=head)
+            assert found["accuracy"] == pytest.approx([result.correct.mean() for result in expected], abs=1e-6)
 
     @pytest.mark.parametrize(("dataset", "seeds"), [("cora", 5), ("actor", 3)])
     def test_only_the_default_has_several_seeds_unless_more_are_asked_for(self, dataset, seeds):
@@ -226,7 +242,7 @@ class TestPage:
             result("signa", 0, [0.5, 0.5], "20 % of the labels", "actor"),
             result("signa", 0, [0.4, 0.4], "50 % of the labels", "lastfm"),
         )  # fmt: skip
-        row = every["Accuracy with 10 % of the labels, %"]
+        row = every["Accuracy in % with 10 % of the labels"]
         assert row.keys() == {"cora"}
         assert row["cora"]["BGCL, default"] == "85.00 (7.07 / 0.00)"
         assert row["cora"]["BGCL, default, without masks"] == "60.00 (0.00)"
@@ -234,8 +250,8 @@ class TestPage:
         assert row["cora"]["GRACE"] == "-"
         assert every["ECE with 10 % of the labels"]["cora"]["DGI"] == "0.020"
         assert every["AUROC of errors with 10 % of the labels"]["cora"]["DGI"] == "0.800"
-        assert every["Accuracy with 20 % of the labels, %"]["actor"]["SIGNA, few steps"] == "50.00 (0.00)"
-        assert every["Accuracy with 50 % of the labels, %"]["lastfm"]["SIGNA, few steps"] == "40.00 (0.00)"
+        assert every["Accuracy in % with 20 % of the labels"]["actor"]["SIGNA, few steps"] == "50.00 (0.00)"
+        assert every["Accuracy in % with 50 % of the labels"]["lastfm"]["SIGNA, few steps"] == "40.00 (0.00)"
 
     def test_methods_are_compared_split_by_split(self):
         random = np.random.default_rng(0)
@@ -288,6 +304,6 @@ class TestPage:
         results.write(tmp_path / "field.json", "field", found)
         page = pages.page(tmp_path, "Introduction")
         assert "## The field: other methods on the same splits" in page
-        assert "### Accuracy with 10 % of the labels, %" in page
+        assert "### Accuracy in % with 10 % of the labels" in page
         assert "Wilcoxon" in page
-        assert pages.text("field", found).startswith("Accuracy with 10 % of the labels, %\ngraph")
+        assert pages.text("field", found).startswith("Accuracy in % with 10 % of the labels\ngraph")

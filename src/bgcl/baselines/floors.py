@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SCORES = ("accuracy", "ece", "auroc:least_confidence")
 NO_TRAINING = "propagated attributes, no training"
 MODEL = "this model"
+LEVEL = 0.002  # a difference of ECE or AUROC that is not worth a word
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,22 @@ def floors(data: "Data", chosen: Sequence[Split]) -> list[Floor]:
 
 
 def verdict(model: Floor, found: Sequence[Floor]) -> str:
-    """Whether a model pays, in one sentence."""
+    """Whether a model pays, in a sentence or two."""
     best = max(found, key=lambda floor: floor.accuracy)
-    if model.accuracy >= best.accuracy:
-        gain = 100 * (model.accuracy - best.accuracy)
-        return f"The model is {gain:.1f} points above the best of them ({best.name})."
-    loss = 100 * (best.accuracy - model.accuracy)
-    return (
-        f"The model does not pay: it is {loss:.1f} points below '{best.name}', which needs no training. Train longer, "
-        "or use the simpler prediction."
-    )
+    if model.accuracy < best.accuracy:
+        loss = 100 * (best.accuracy - model.accuracy)
+        return (
+            f"The model does not pay: it is {loss:.1f} points below '{best.name}', which needs no training. Train "
+            "longer, or use the simpler prediction."
+        )
+    gain = 100 * (model.accuracy - best.accuracy)
+    sentence = f"The model is {gain:.1f} points above the best of them ({best.name})."
+    worse = [
+        f"{name} ({own:.3f} against {other:.3f})"
+        for name, own, other, loss in (
+            ("ECE", model.ece, best.ece, model.ece - best.ece),
+            ("AUROC of errors", model.auroc, best.auroc, best.auroc - model.auroc),
+        )
+        if loss > LEVEL
+    ]
+    return sentence + (f" But its {' and its '.join(worse)} is worse." if worse else "")

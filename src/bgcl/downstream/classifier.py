@@ -1,6 +1,8 @@
 """The classifier: a mixture of softmax regressions over draws of the embeddings."""
 
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,14 +12,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
 from bgcl.downstream.head import HeadParameters, MixtureHead, Objective, log_sum_exp
+from bgcl.downstream.kernel import Kernels
 from bgcl.downstream.node_draws import as_draws, check_targets
-from bgcl.downstream.pooling import part_slices, part_widths, pool_weights
+from bgcl.downstream.pooling import Stretch, cross_pooled, part_slices, part_widths, pool_weights
 from bgcl.errors import BGCLError
 from bgcl.measures.metrics import pavpu
 from bgcl.measures.uncertainty import entropy
 from bgcl.validation import Whole, Width
 
 Array = npt.NDArray[Any]
+
+KERNEL_PATH = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # the values of C that a head of a kernel tries
 
 
 class ClassifierParameters(HeadParameters):
@@ -27,6 +32,7 @@ class ClassifierParameters(HeadParameters):
 
     criterion: Literal["likelihood", "pavpu"]
     parts: Annotated[Whole, Field(ge=1)] | tuple[Width, ...] | None = None
+    kernel: bool | None = None
 
 
 class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
@@ -52,13 +58,17 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         parts: widths of the parts of the embeddings, such as `model.parts_`, or a number of equal parts. Each part has
             a head of its own, and one more has all columns. They are pooled by the likelihood of held-out training
             nodes, see `bgcl.downstream.pooling`. None: one head for all columns.
+        kernel: whether two heads of a kernel of all columns are in the pool too, see `bgcl.downstream.kernel`. They
+            are not linear. Default: if there are several parts.
 
     Attributes:
         classes_: the classes in ascending order, `(C,)`.
         coefficients_: W, row by row, and c, `((d + 1) C,)`.
         C_: the value of C that was used.
         sharpness_: the factor that multiplied W and c.
-        weights_: the weight of each part in the pool, the last for all columns; only if there are parts.
+        weights_: the weight of each head in the pool: of the parts, of all columns, of the kernels; only in a pool.
+        stretch_: the correction of the pool's confidence, see `bgcl.downstream.pooling.Stretch`; only in a pool.
+        kernel_: the kernels and the coefficients of their landmarks; only in a pool with kernels.
         n_features_in_: the width d of the embeddings.
         n_iter_: iterations of the last optimization.
 
@@ -75,13 +85,14 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
     def __init__(
         self, C: float | Literal["cv"] = "cv", *, criterion: Literal["likelihood", "pavpu"] = "likelihood",
         solver: Literal["lbfgs", "adam"] = "lbfgs", max_iter: int = 1000, folds: int = 5, normalize: bool = True,
-        random_state: int = 0, parts: int | Sequence[int] | None = None,
+        random_state: int = 0, parts: int | Sequence[int] | None = None, kernel: bool | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             C, solver=solver, max_iter=max_iter, folds=folds, normalize=normalize, random_state=random_state
         )
         self.criterion = criterion
         self.parts = parts
+        self.kernel = kernel
 
     def fit(self, draws: object, y: object) -> Self:
         """Fit the head to labeled nodes.
@@ -104,36 +115,60 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
             raise BGCLError(f"Got {len(self.classes_)} class among the training nodes. A classifier needs two or more.")
         self.n_features_in_ = X.shape[2]
         widths, folds = part_widths(self.parts, X.shape[2]), self._folds(codes, counts)
-        if len(widths) > 1:
-            return self._fit_pool(X, codes, folds, part_slices(widths))
+        kernel = len(widths) > 1 if self.kernel is None else self.kernel
+        self._forget("weights_", "stretch_", "kernel_")  # of an earlier fit
+        if len(widths) > 1 or kernel:
+            return self._fit_pool(X, codes, folds, part_slices(widths)[0 if len(widths) > 1 else 1 :], kernel)
         self.coefficients_ = self._fit(X.astype(np.float64, copy=False), codes, folds)
         return self
 
     def _fit_pool(
-        self, draws: Array, codes: Array, folds: Sequence[tuple[Array, Array]], slices: Sequence[slice]
+        self, draws: Array, codes: Array, folds: Sequence[tuple[Array, Array]], slices: Sequence[slice], kernel: bool
     ) -> Self:
         if self.C != "cv":
-            raise BGCLError('Parts are pooled by held-out training nodes, which needs C="cv".')
+            raise BGCLError('Heads are pooled by held-out training nodes, which needs C="cv".')
         if self.criterion != "likelihood":
-            raise BGCLError('Parts are pooled by the likelihood of held-out nodes, which needs criterion="likelihood".')
+            raise BGCLError('Heads are pooled by the likelihood of held-out nodes, which needs criterion="likelihood".')
         found: list[Array] = []
         held_out: list[Array] = []
+
+        def fit(columns: Array) -> None:
+            found.append(self._fit(columns.astype(np.float32), codes, folds) / self.sharpness_)
+            assert self._held_out_logits is not None
+            held_out.append(self._held_out_logits)
+
         self._held_out_logits, self.path_draws, self.wide = np.empty(0), 1, 0
         try:
             for columns in slices:
-                found.append(self._fit(draws[:, :, columns].astype(np.float32), codes, folds) / self.sharpness_)
-                held_out.append(self._held_out_logits)
-        finally:  # the next fit may be one without parts
-            del self._held_out_logits, self.path_draws, self.wide
-        self.weights_, self.sharpness_ = pool_weights(np.stack(held_out).astype(np.float32), codes), 1.0
-        classes, width = len(self.classes_), draws.shape[2]
-        W, c = np.zeros((width, classes)), np.zeros(classes)
-        for weight, columns, parameters in zip(self.weights_, slices, found, strict=True):
+                fit(draws[:, :, columns])
+            if kernel:
+                self.path, self.wide = KERNEL_PATH, sys.maxsize  # the features are in principal directions already
+                kernels = Kernels.fit(draws[0], np.random.default_rng(self.random_state))
+                for features in zip(*(kernels.features(draw) for draw in draws), strict=True):
+                    fit(np.stack(features))
+        finally:  # the next fit may be one without a pool
+            self._forget("_held_out_logits", "path", "path_draws", "wide")
+        logits = np.stack(held_out).astype(np.float32)
+        self.weights_, self.sharpness_ = pool_weights(logits, codes), 1.0
+        self.stretch_ = Stretch.fit(cross_pooled(logits, codes, folds), codes)
+        W, c = np.zeros((draws.shape[2], len(self.classes_))), np.zeros(len(self.classes_))
+        for weight, columns, parameters in zip(self.weights_, slices, found, strict=False):
             part, intercept = self._parts(parameters)
             W[columns] += weight * part
             c += weight * intercept
+        landmarks = []
+        for i, (weight, parameters) in enumerate(zip(self.weights_[len(slices) :], found[len(slices) :], strict=True)):
+            of_features, intercept = self._parts(parameters)
+            landmarks.append((kernels.roots[i] @ (weight * of_features)).astype(np.float32))
+            c += weight * intercept
+        if kernel:
+            self.kernel_ = KernelPart(kernels, tuple(landmarks))
         self.coefficients_ = np.concatenate([W.ravel(), c])
         return self
+
+    def _forget(self, *names: str) -> None:
+        for name in names:
+            self.__dict__.pop(name, None)
 
     _held_out_logits: Array | None = None  # logits of held-out nodes, `(S, N, C)`, while parts are fitted
 
@@ -233,7 +268,11 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         """
         X = self._draws(draws)
         W, c = _split(self.coefficients_.astype(X.dtype), X.shape[2], len(self.classes_))
-        return np.exp(_log_softmax(X @ W + c))
+        logits = X @ W + c
+        if hasattr(self, "kernel_"):
+            for i, draw in enumerate(X):
+                logits[i] += self.kernel_.logits(draw)
+        return np.exp(_log_softmax(self.stretch_(logits) if hasattr(self, "stretch_") else logits))
 
     def predict_proba(self, draws: object) -> Array:
         """Predict class probabilities with the mixture: the mean of `predict_samples` over the draws, `(N, C)`."""
@@ -243,6 +282,18 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         """Predict the most probable class of each node, `(N,)`."""
         probability = self.predict_proba(draws)
         return np.asarray(self.classes_[probability.argmax(1)])
+
+
+@dataclass(frozen=True)
+class KernelPart:
+    """The part of a pooled head's logits that comes from its kernels: `sum_g k_g(x, Z) V_g`."""
+
+    kernels: Kernels
+    coefficients: tuple[Array, ...]  # of the landmarks in each kernel, `(m, C)`
+
+    def logits(self, rows: Array) -> Array:
+        """The part of the logits of rows `(N, d)`, `(N, C)`."""
+        return self.kernels.products(rows, self.coefficients)
 
 
 class HeadStack:
@@ -263,6 +314,11 @@ class HeadStack:
         mean = np.zeros((self.classes, len(self.heads), X.shape[1]), dtype=X.dtype)
         for draw in X:
             p = (W @ draw.T + c).reshape(mean.shape)
+            for i, head in enumerate(self.heads):
+                if hasattr(head, "kernel_"):
+                    p[:, i] += head.kernel_.logits(draw).T
+                if hasattr(head, "stretch_"):
+                    head.stretch_(p[:, i], axis=0)
             p -= p.max(0)
             np.exp(p, out=p)
             p /= p.sum(0) * len(X)

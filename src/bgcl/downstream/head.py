@@ -46,6 +46,7 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
 
     sharpnesses: ClassVar[tuple[float, ...]] = (1.0,)
     wide = 256  # above this many columns, embeddings are rotated to their principal directions first
+    path: Sequence[float] = PATH  # the values of C that cross-validation tries
     path_draws = 4  # draws that cross-validation fits to: enough to compare values of C
     parameters: ClassVar[type[HeadParameters]]
 
@@ -91,11 +92,11 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
 
     def _best_on_path(self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]) -> tuple[float, float, Array]:
         """Choose C and the sharpness by cross-validation. Returns them, and parameters to start from."""
-        held_out = np.full((len(PATH), len(self.sharpnesses)), -np.inf)
+        held_out = np.full((len(self.path), len(self.sharpnesses)), -np.inf)
         start = self._start(draws, y)
-        found = np.zeros((len(PATH), len(folds), len(start)))
+        found = np.zeros((len(self.path), len(folds), len(start)))
         objectives = [self._objective(draws[: self.path_draws, train], y[train]) for train, _ in folds]
-        for i, C in enumerate(PATH):
+        for i, C in enumerate(self.path):
             held_out[i] = 0
             for fold, (_, test) in enumerate(folds):  # the solution for one C is the start for the next
                 parameters = self._optimize(objectives[fold], C, found[i - 1, fold] if i else start, 1e-3)
@@ -107,7 +108,7 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
         self.held_out_ = float(held_out[best].max())  # log likelihood of the held-out training nodes
         self._keep_held_out(found[best], draws, folds)
         merit = self._merit(held_out[best], found[best], draws, y, folds)
-        return PATH[best], self.sharpnesses[int(merit.argmax())], found[best].mean(0)
+        return self.path[best], self.sharpnesses[int(merit.argmax())], found[best].mean(0)
 
     def _merit(
         self, likelihoods: Array, found: Array, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]

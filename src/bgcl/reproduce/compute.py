@@ -52,7 +52,8 @@ def compute(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
 
 def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
     how = dict(cell.evaluation)
-    head = HEADS[how.pop("head")] if "head" in how else None
+    named = how.pop("head", None)
+    head = HEADS.get(named)
     masked, measure = how.pop("masks", True), how.pop("measure", False)
     chosen, labels = splits(data, cell.protocol, cell.splits), labels_of(data)
     method = _method(cell)
@@ -62,7 +63,9 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
     if cell.method in CLASSIFIERS:
         results = evaluate_classifier(lambda: method, data, chosen)
     elif cell.method in EMBEDDINGS:
-        if method.parts > 1:
+        if named == "pool":
+            head = partial(MixtureClassifier, parts=method.parts, kernel=True)
+        elif method.parts > 1:
             head = partial(BestPartClassifier, parts=method.parts)
         embeddings = fitted(cell.method, method, data, cache)
         results = evaluate_draws([embeddings], labels, chosen, training_draws=1, head=head or MixtureClassifier)

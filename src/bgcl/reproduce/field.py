@@ -21,6 +21,9 @@ TITLES = {"bgcl": "BGCL, the paper's", "bgcl-default": "BGCL, default"}  # where
 
 FEW, MORE, HALF = "", "20 % of the labels", "50 % of the labels"  # labels of the cells, by share of training nodes
 WITHOUT_MASKS = "without masks"
+LINEAR_HEAD = "linear head"  # of the default, without masks: the head that the others have
+POOLED_HEAD = "pooled head"  # of the others: the head that the default has
+SAMPLES, PAPER_SAMPLES = 12, 100  # draws of the default, and of the paper's BGCL
 SPLITS = 20
 CITATIONS = ("cora", "citeseer")
 NO_SEED = ("propagated-features", "raw-features", "neighbor-vote")  # the seed has little or no effect
@@ -62,16 +65,6 @@ def field_cells(
     ours = method == "bgcl-default"
     many = seeds or ((5 if dataset in CITATIONS else 3) if ours else 1)
     settings = _settings(method, dataset, preset) | (quick or {})
-    variants: dict[str, dict[str, Any]] = {"": {}}
-    if method == "bgcl":
-        variants = {"": {"samples": 100 if quick is None else 24}}
-    elif ours:
-        variants = {
-            "": {"samples": 24 if quick is None else 8},
-            WITHOUT_MASKS: {"masks": False},
-        }
-    if method != "neighbor-vote" and (quick is None or ours):  # for a test, one process is enough
-        variants = {name: how | {"measure": True} for name, how in variants.items()}
     shares = protocols(dataset)
     if quick is not None and not ours:
         shares = dict([*shares.items()][:1])
@@ -83,8 +76,26 @@ def field_cells(
         for seed in range(1 if quick is not None or method in NO_SEED else many)
         for share, protocol in shares.items()
         if seed == 0 or share != MORE  # one seed is enough to see what twice the labels change
-        for variant, how in variants.items()
+        for variant, how in _variants(method, quick is not None).items()
+        if variant not in (LINEAR_HEAD, POOLED_HEAD) or share != MORE  # and one share to see what a head changes
     ]  # fmt: skip
+
+
+def _variants(method: str, quick: bool) -> dict[str, dict[str, Any]]:
+    """How a method is evaluated, by name. For a test of the program, few processes measure what training costs."""
+    if method == "neighbor-vote":
+        return {"": {}}
+    if method == "bgcl":
+        return {"": {"samples": 24 if quick else PAPER_SAMPLES} | ({} if quick else {"measure": True})}
+    if method == "bgcl-default":
+        points = {"masks": False, "measure": True}
+        return {
+            "": {"samples": SAMPLES, "measure": True},
+            WITHOUT_MASKS: points,
+            LINEAR_HEAD: points | {"head": "mixture"},
+        }
+    measure = {} if quick else {"measure": True}
+    return {"": measure, POOLED_HEAD: measure | {"head": "pool"}}
 
 
 def _settings(method: str, dataset: str, preset: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,18 @@ import numpy as np
 
 from bgcl.reproduce import results
 from bgcl.reproduce.experiments import title_of
-from bgcl.reproduce.field import DATASETS, FEW, HALF, METHODS, MORE, WITHOUT_MASKS, labeled, protocols
+from bgcl.reproduce.field import (
+    DATASETS,
+    FEW,
+    HALF,
+    LINEAR_HEAD,
+    METHODS,
+    MORE,
+    POOLED_HEAD,
+    WITHOUT_MASKS,
+    labeled,
+    protocols,
+)
 from bgcl.reproduce.results import Result
 
 Rows = list[list[str]]
@@ -18,16 +29,19 @@ Rows = list[list[str]]
 OURS = "bgcl-default"
 ERRORS = "auroc:least_confidence"
 SHARES = {FEW: "10 % of the labels", MORE: MORE, HALF: HALF}
-COLUMNS = [*((method, "") for method in METHODS), (OURS, WITHOUT_MASKS)]  # methods and their variants
+COLUMNS = [*((method, "") for method in METHODS), (OURS, WITHOUT_MASKS), (OURS, LINEAR_HEAD)]  # methods, variants
+# The columns of the tables in which every method has the head of the default.
+POOLED = [*((method, POOLED_HEAD) for method in METHODS if method not in ("neighbor-vote", "bgcl", OURS)), (OURS, "")]
 REPORTED = (
     "amazon-photo", "amazon-computers", "coauthor-cs", "coauthor-physics", "pubmed", "cora", "citeseer", "wikics",
 )  # fmt: skip
 
 INTRODUCTION = """`bgcl reproduce field` compares the default of this library, `bgcl.BGCL()`, with other methods. No
-method sees a label while it trains. All have the same splits and the same head: logistic regression, whose penalty is
-chosen by cross-validation within the training nodes. Validation nodes are not used. The head of propagated features
-chooses one part or all of them, and the head of the default weighs the parts of the embedding, both within the training
-nodes. The vote of neighbors has no head.
+method sees a label while it trains. All have the same splits, and validation nodes are not used. The head of the other
+methods is logistic regression, whose penalty is chosen by cross-validation within the training nodes. The head of
+propagated features chooses one part or all of them in the same way. The default has the pooled head of the library,
+which has a head for each part of the embedding and two of a kernel. So the default is also shown with a linear head,
+and in tables of their own the others have the pooled head. The vote of neighbors has no head.
 
 A number is the mean over splits and seeds. In brackets are the standard deviation over splits and, where there are
 several seeds, over seeds. A dash means that the cell was not computed.
@@ -49,12 +63,17 @@ def tables(found: Sequence[Result]) -> dict[str, Rows]:
     """All tables by title."""
     every: dict[str, Rows] = {}
     for label, share in SHARES.items():
-        shown = [result for result in found if result["cell"]["label"] in (label, labeled(WITHOUT_MASKS, label))]
+        variants = ("", WITHOUT_MASKS, LINEAR_HEAD)
+        shown = [result for result in found if result["cell"]["label"] in [labeled(name, label) for name in variants]]
         if shown:
-            every[f"Accuracy with {share}, %"] = _rows(shown, label, results.accuracy_text)
-            every[f"ECE with {share}"] = _rows(shown, label, lambda ours: _mean(ours, "ece"))
-            every[f"AUROC of errors with {share}"] = _rows(shown, label, lambda ours: _mean(ours, ERRORS))
+            for score, text in _SCORES.items():
+                every[f"{score} with {share}"] = _rows(shown, label, text)
             every[f"{title_of('field', OURS)} minus the others with {share}, points (p-value)"] = _against(shown, label)
+        pooled = [result for result in found if result["cell"]["label"] == labeled(POOLED_HEAD, label)]
+        if pooled:
+            pooled += [result for result in shown if result["cell"]["method"] == OURS]
+            for score, text in _SCORES.items():
+                every[f"{score}, the pooled head for all, {share}"] = _rows(pooled, label, text, POOLED)
     others = {
         "AUROC of the rare class": _rare(found),
         "Drop rates that the default learned": learned_rates(found),
@@ -74,11 +93,14 @@ def _titles(columns: Sequence[tuple[str, str]] = COLUMNS) -> list[str]:
     return [labeled(title_of("field", method), variant) for method, variant in columns]
 
 
-def _rows(found: Sequence[Result], label: str, text: Callable[[list[Result]], str]) -> Rows:
+def _rows(
+    found: Sequence[Result], label: str, text: Callable[[list[Result]], str],
+    columns: Sequence[tuple[str, str]] = COLUMNS,
+) -> Rows:  # fmt: skip
     """One row for each graph with results, and one column for each method. The first row is the header."""
-    rows = [["graph", *_titles()]]
+    rows = [["graph", *_titles(columns)]]
     for dataset in _graphs(label):
-        cells = [text(results.of(found, method, dataset, labeled(variant, label))) for method, variant in COLUMNS]
+        cells = [text(results.of(found, method, dataset, labeled(variant, label))) for method, variant in columns]
         rows += _unless_empty([dataset], cells)
     return rows
 
@@ -90,6 +112,13 @@ def _unless_empty(begin: list[str], cells: list[str]) -> Rows:
 def _mean(ours: list[Result], score: str) -> str:
     values = [result["scores"][score][0] for result in ours if score in result["scores"]]
     return f"{np.mean(values):.3f}" if values else "-"
+
+
+_SCORES: dict[str, Callable[[list[Result]], str]] = {
+    "Accuracy in %": results.accuracy_text,
+    "ECE": lambda ours: _mean(ours, "ece"),
+    "AUROC of errors": lambda ours: _mean(ours, ERRORS),
+}
 
 
 def _against(found: Sequence[Result], label: str) -> Rows:
