@@ -9,7 +9,7 @@ from bgcl.errors import BGCLError
 
 _TABLES = "Your own tables (columns that you do not name are inferred and reported)"
 WORDS = 2000  # default of --words
-MOST_SAMPLES = 1_000_000
+MOST_SAMPLES = 10_000  # a hundred are enough; a million take hours, also on a small graph
 
 
 def _check_seed(seed: int | None) -> int | None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 TRAINING_DRAWS = 20  # draws that train a head; half of the draws if there are fewer than forty
-PARTS_DRAWS = 4  # draws that train the heads of embeddings in parts, which are wide
+PARTS_DRAWS = 2  # draws that train the heads of embeddings in parts, which are wide
 APPENDIX = {"samples": 500, "training_draws": 10, "set_size": 10}
 
 
@@ -162,7 +162,7 @@ def evaluate(
         protocol: the name of a protocol, see `bgcl.splits`. Splits do not depend on the model.
         count: the number of splits. Default: the number that the protocol has.
         samples: how many embeddings to draw.
-        training_draws: how many of them train the heads. Default: 20, or 4 for embeddings in parts, and at most half
+        training_draws: how many of them train the heads. Default: 20, or 2 for embeddings in parts, and at most half
             of the samples.
         set_size: how many of the others make one prediction.
         head: a function that makes a head. Default: a `MixtureClassifier` that knows the parts of the embedding.
@@ -205,7 +205,7 @@ def versions() -> dict[str, str]:
 
 
 def default_training_draws(samples: int, parts: Sequence[int]) -> int:
-    """How many draws train a head by default: 20, or 4 for embeddings in parts, and at most half of the samples."""
+    """How many draws train a head by default: 20, or 2 for embeddings in parts, and at most half of the samples."""
     return max(min(TRAINING_DRAWS if len(parts) == 1 else PARTS_DRAWS, samples // 2), 1)
 
 

@@ -1,8 +1,9 @@
 r"""Features under which a linear head is a head of a kernel: the Nyström approximation (Williams and Seeger, 2001).
 
 The kernel of two embeddings x and z is Gaussian, `k(x, z) = exp(- g |x - z|^2 / 2 s^2)`, with `s^2` the mean square
-length of the training nodes' embeddings. The features of x are `k(x, Z) K^(-1/2)`, with landmarks Z and their kernel
-matrix K. A linear head on them may separate what no linear head on x can.
+length of the training nodes' embeddings. The features of x are `k(x, Z) L^-T`, with landmarks Z, their kernel matrix K
+and its Cholesky factor, `K = L L^T`. Their products are the kernel, `k(x, Z) K^-1 k(Z, y)`. A linear head on them may
+separate what no linear head on x can.
 
 The landmarks are training nodes, at most `LANDMARKS` of them. Products `x'z` are computed in the `DIRECTIONS` principal
 directions of the landmarks, which hold nearly all of them and are a small part of the columns.
@@ -14,12 +15,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import cholesky, solve_triangular
+from sklearn.utils.extmath import randomized_svd
 
 Array = npt.NDArray[Any]
 
 SHARPNESSES = (0.7, 2.0)  # values of g, a kernel each
 LANDMARKS, DIRECTIONS = 2048, 256
-LEAST = 1e-5  # share of the greatest eigenvalue of K below which a direction is left out
+NOISE = 1e-4  # added to the diagonal of K, so that landmarks may be equal
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Kernels:
         directions: principal directions of the landmarks, `(d, r)`.
         landmarks: the landmarks in these directions, `(m, r)`.
         halves: half of the squares of the landmarks' lengths, `(m,)`.
-        roots: `K^(-1/2)` of each kernel, `(m, q)`.
+        roots: `L^-T` of each kernel, `(m, m)`.
     """
 
     sharpnesses: tuple[float, ...]
@@ -89,18 +92,13 @@ class Kernels:
 
 def principal_axes(rows: Array, most: int) -> Array:
     """The principal directions of rows `(N, d)` around 0, at most `most` of them, `(d, r)`."""
-    if min(rows.shape) <= most and rows.shape[1] <= rows.shape[0]:
+    if rows.shape[1] <= most:
         return np.eye(rows.shape[1], dtype=np.float32)
-    if rows.shape[0] < rows.shape[1]:
-        values, left = np.linalg.eigh((rows @ rows.T).astype(np.float64))
-        kept = np.flatnonzero(values > 1e-7 * max(values[-1], 1e-30))[-most:]
-        return np.asarray(rows.T @ (left[:, kept] / np.sqrt(values[kept])).astype(np.float32))
-    _, axes = np.linalg.eigh((rows.T @ rows).astype(np.float64))
-    return np.ascontiguousarray(axes[:, -most:], dtype=np.float32)
+    _, _, axes = randomized_svd(rows, min(most, len(rows)), n_iter=3, random_state=0)
+    return np.ascontiguousarray(axes.T, dtype=np.float32)
 
 
 def _inverse_root(K: Array) -> Array:
-    """`K^(-1/2)` in the directions of its greater eigenvalues, `(m, q)`."""
-    values, left = np.linalg.eigh(K.astype(np.float64))
-    kept = values > LEAST * values[-1]
-    return np.asarray(left[:, kept] / np.sqrt(values[kept]), dtype=np.float32)
+    """`L^-T` with `L L^T = K`, `(m, m)`."""
+    lower = cholesky(K.astype(np.float64) + NOISE * np.eye(len(K)), lower=True)
+    return np.asarray(solve_triangular(lower, np.eye(len(K)), lower=True).T, dtype=np.float32)

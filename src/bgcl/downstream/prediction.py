@@ -101,7 +101,7 @@ def predict(
         model: a fitted model.
         data: the graph to predict.
         samples: how many embeddings to draw.
-        training_draws: how many of them train the heads. Default: 20, or 4 for embeddings in parts, and at most half
+        training_draws: how many of them train the heads. Default: 20, or 2 for embeddings in parts, and at most half
             of the samples.
         folds: the number of folds; fewer if a class has fewer labeled nodes.
         seed: seed of the draws. Default: the seed of the model.
