@@ -12,8 +12,8 @@ BEGIN, END = "<!-- results: made by scripts/results_pages.py -->", "<!-- end of 
 
 NOTE = (
     "Defaults, 10 % of the labels (lastfm: 50 %), mean accuracy (standard deviation over splits / over training "
-    "seeds). No training: attributes propagated along the edges, on the same splits, with a linear head or with the head of BGCL, "
-    "whichever is more accurate."
+    "seeds). No training: attributes propagated along the edges, on the same splits, with a linear head or with "
+    "the head of BGCL, whichever is more accurate."
 )
 
 

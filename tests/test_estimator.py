@@ -12,9 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
+from torch_geometric.nn import GCNConv
 
 import bgcl
-from bgcl import BGCL, BGCLError
+from bgcl import BGCL, BGCLError, example_graph
 from bgcl.augmentation import parse_mask
 from bgcl.data.pyg import SPARSE_BELOW, check_graph
 from bgcl.downstream import summary
@@ -312,3 +313,60 @@ def test_the_default_is_good_on_cora_after_a_few_epochs():
     model = BGCL(epochs=5).fit(data, progress=False)
     (result,) = bgcl.evaluate(model, data, "grace", 1, samples=6)
     assert result.scores()["accuracy"] > 0.8
+
+
+def test_embeddings_that_are_asked_for_during_training_change_nothing():
+    """Which nodes are alike is found by the encoder at that time, and found again later."""
+    data, settings = example_graph(60), {"epochs": 6, "widths": (8, 4), "part_width": 4}
+    watched = BGCL(**settings)
+    watched.fit(data, progress=lambda record: watched.embed(data) if record.epoch == 1 else None)
+    quiet = BGCL(**settings).fit(data, progress=False)
+    torch.testing.assert_close(watched.embed(data), quiet.embed(data), rtol=0, atol=0)
+
+
+def test_a_dense_model_takes_a_graph_whose_attributes_are_mostly_zero():
+    dense = example_graph(60)
+    dense.x = torch.rand(60, 6, generator=torch.Generator().manual_seed(0)) + 0.1
+    model = BGCL(epochs=1, widths=(8, 4), part_width=4).fit(dense, progress=False)
+    zeros = dense.clone()
+    zeros.x[:, 1:] = 0
+    assert model.embed(zeros).isfinite().all()
+
+
+def test_an_encoder_with_dropout_is_reproducible_and_does_not_drop_when_it_embeds():
+    def make() -> BGCL:
+        encoder = GCNConv(7, 4)
+        return BGCL(encoder=WithDropout(encoder), epochs=3, drop="entries")
+
+    data = example_graph(60)
+    data.x = data.x[:, :7].clone()
+    data.x[:, 0] = 1
+    one, same = (make().fit(data, progress=False) for _ in range(2))
+    assert [record.loss for record in one.history_] == [record.loss for record in same.history_]
+    torch.testing.assert_close(one.embed(data), one.embed(data), rtol=0, atol=0)
+
+
+class WithDropout(torch.nn.Module):
+    def __init__(self, convolution: GCNConv) -> None:
+        super().__init__()
+        self.convolution, self.dropout = convolution, torch.nn.Dropout(0.5)
+
+    def forward(self, x, edge_index, edge_weight=None):
+        return self.convolution(self.dropout(x), edge_index, edge_weight)
+
+
+@pytest.mark.parametrize("trained_with_ids", [False, True])
+def test_a_graph_in_which_no_node_is_known_by_its_id_is_reported(caplog, trained_with_ids):
+    plain = example_graph(60)
+    named = plain.clone()
+    named.ids = [f"n{i}" for i in range(60)]
+    first, other = (named, plain) if trained_with_ids else (plain, named)
+    model = BGCL(epochs=1, widths=(8, 4), part_width=4).fit(first, progress=False)
+    model.embed(other)
+    assert "No node of this graph was in the training graph" in caplog.text
+
+
+def test_a_module_is_refused_for_a_saved_model_that_had_none(tmp_path):
+    BGCL(epochs=1, widths=(8, 4), part_width=4).fit(example_graph(60), progress=False).save(tmp_path / "saved")
+    with pytest.raises(BGCLError, match="The saved model has the encoder 'mlp': do not give another one"):
+        BGCL.load(tmp_path / "saved", encoder=WithDropout(GCNConv(7, 4)))

@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,9 +35,6 @@ from bgcl.settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-log = logging.getLogger("bgcl")
 
 
 class NotFittedError(BGCLError, SklearnNotFittedError):  # type: ignore[misc]
@@ -160,6 +156,7 @@ class BGCL(BGCLParameters):
                     checkpoint.save_epoch(folder, training, record, self.graph_, self.recipe_)
                 self.history_.append(record)
                 report(record)
+                ready.alike = None  # if the report asked for embeddings: the next epoch changes which nodes are alike
         return self
 
     def sample(
@@ -271,6 +268,9 @@ class BGCL(BGCLParameters):
         check_device(device)
         saved = checkpoint.read(folder)
         settings = saved.settings.with_changes(device=device)
+        for name, given in (("encoder", encoder), ("objective", objective)):
+            if given is not None and getattr(settings, name) != "module":
+                raise BGCLError(f"The saved model has the {name} '{getattr(settings, name)}': do not give another one.")
         both = {"encoder": encoder, "objective": objective}
         modules: dict[str, Any] = {name: given for name, given in both.items() if given is not None}
         model = cls(**dict(settings) | modules)
@@ -287,7 +287,7 @@ class BGCL(BGCLParameters):
     def _fitted(self) -> Network:
         if not hasattr(self, "network_"):
             raise NotFittedError("This BGCL is not fitted yet: call fit(data) first.")
-        return self.network_
+        return self.network_.eval()
 
     def _ready(self, data: Data) -> tuple[Network, PreparedGraph]:
         """The network, and a graph in the form that it takes."""
@@ -296,7 +296,10 @@ class BGCL(BGCLParameters):
         if found != expected:
             raise BGCLError(f"The graph has {found} attributes, but the model was trained on {expected}.")
         if ready.scaled is None:
-            self._warn_of_numbers(network, ready)
+            if network.parts.structure is not None:
+                network.parts.structure.warn_of_other_nodes(
+                    ready.prepared, lambda: ready.facts.fingerprint == self.graph_.fingerprint
+                )
             ready.scaled = network.scaling(ready.prepared)
         return network, ready.scaled
 
@@ -305,15 +308,6 @@ class BGCL(BGCLParameters):
         ready = self._ready_graph(data)
         ready.alike = ready.alike or self.network_.alike(self._ready(data)[1])
         return ready.alike
-
-    def _warn_of_numbers(self, network: Network, ready: ReadyGraph) -> None:
-        """Positions are by the ids of nodes, or by their numbers, which mean little in another graph."""
-        by_number = network.parts.structure is not None and ready.prepared.keys is None
-        if by_number and ready.facts.fingerprint != self.graph_.fingerprint:
-            log.warning(
-                "This is not the training graph, and its nodes have no ids (data.ids). So the part 'structure' of "
-                "the embedding takes a node by its number: nodes of both graphs must have the same numbers."
-            )
 
     def _ready_graph(self, data: Data) -> ReadyGraph:
         """The same graph is checked, sorted and hashed only once."""

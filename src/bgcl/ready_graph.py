@@ -13,6 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from bgcl.data.facts import GraphFacts
+from bgcl.data.ids import id_texts
 from bgcl.data.structure import hashes
 from bgcl.errors import BGCLError
 from bgcl.graph.csr import without_beta_warning
@@ -41,12 +42,13 @@ class GraphMemo:
 
     def __init__(self, data: Data, ready: ReadyGraph) -> None:
         self.ready = ready
+        self._ids = getattr(data, "ids", None)
         self._seen = [(weakref.ref(tensor), _checksum(tensor)) for tensor in _tensors(data)]
 
     def holds(self, data: Data) -> bool:
         """Whether the graph has the same tensors, with the same values, as the graph that is remembered."""
         pairs = zip(self._seen, _tensors(data), strict=True)
-        return all(
+        return getattr(data, "ids", None) is self._ids and all(
             isinstance(tensor, Tensor) and seen() is tensor and checksum == _checksum(tensor)
             for (seen, checksum), tensor in pairs
         )
@@ -57,7 +59,7 @@ def _keys(data: Data, device: str) -> Tensor | None:
     ids = getattr(data, "ids", None)
     if ids is None:
         return None
-    texts = [str(each) for each in (ids.tolist() if isinstance(ids, Tensor | np.ndarray) else ids)]
+    texts = id_texts(ids)
     # The id 24 has the same key as a number and as a text: one new id that is a text makes all of them texts.
     whole = np.array([_is_whole(text) for text in texts], dtype=bool)
     found = np.empty(len(texts), dtype=np.uint64)

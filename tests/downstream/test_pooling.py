@@ -373,3 +373,12 @@ def test_rows_of_zeros_in_a_part_are_accepted():
     head = MixtureClassifier(parts=3).fit(draws, LABELS)
     assert np.isfinite(head.predict_proba(draws)).all()
     assert head.score(draws, LABELS) > 0.5
+
+
+def test_a_part_that_is_constant_among_training_nodes_is_not_amplified():
+    draws = parts_of((2.0,))[0].astype(np.float32)
+    constant = np.full((60, 7), 0.3, dtype=np.float32)
+    head = MixtureClassifier(normalize=False, parts=(4, 7), kernel=False).fit(np.hstack([draws, constant]), LABELS)
+    alone = MixtureClassifier(normalize=False).fit(draws, LABELS)
+    other = head.score(np.hstack([draws, constant + 0.2]), LABELS)
+    assert other >= alone.score(draws, LABELS) - 0.05

@@ -106,4 +106,7 @@ SpreadsheetSafe = Annotated[
 
 def names(given: list[str] | None) -> tuple[str, ...]:
     """Names from an option that may be repeated and may contain several names separated by commas."""
-    return tuple(name.strip() for part in given or [] for name in part.split(",") if name.strip())
+    found = tuple(name.strip() for part in given or [] for name in part.split(",") if name.strip())
+    if given and not found:
+        raise BGCLError(f"'{given[0]}' names no column. Name one, or leave the option out.")
+    return found

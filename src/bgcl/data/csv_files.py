@@ -94,7 +94,22 @@ class CsvFile:
             for kind in table.schema.types:
                 if pa.types.is_binary(kind):  # Arrow reads text that is not UTF-8 as binary
                     raise self._broken_encoding()
+            self._check_last_quote(len(table))
             return with_rows(Table(self.name, table, 1 + self._before, True))
+
+    def _check_last_quote(self, rows: int) -> None:
+        """Raise an error if a quoted value at the end of a row does not end: it would hold all rows after it."""
+        with self._open() as file:
+            quotes = sum(piece.count(b'"') for piece in iter(lambda: file.read(1 << 20), b""))
+        if quotes % 2 == 0 or not rows:
+            return
+        name = self.names[-1]
+        last = self._read([name], [name], ("",))[name][-1].as_py() or ""
+        if _LINE.search(last):
+            raise BGCLError(
+                f"{self.path}, row {self._before + rows}, column '{name}': a quote does not end, so the rows after it "
+                "would be lost. Correct the row."
+            )
 
     def _check_memory(self) -> None:
         size = self.path.stat().st_size
@@ -121,7 +136,7 @@ class CsvFile:
     def _read(self, columns: Sequence[str], exact: Sequence[str], missing: Sequence[str], threads: bool = True) -> Any:
         try:
             return pyarrow.csv.read_csv(
-                self.path,
+                pa.input_stream(str(self.path), compression="gzip") if self._packed else self.path,
                 # The header is skipped, because `self.names` has the names without surrounding blanks.
                 read_options=pyarrow.csv.ReadOptions(
                     use_threads=threads, column_names=self.names, skip_rows_after_names=self._before

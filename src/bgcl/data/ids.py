@@ -154,3 +154,8 @@ def _numpy(values: Any) -> Array:
     if isinstance(values, pa.ChunkedArray):
         return np.asarray(values.to_numpy())
     return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
+def id_texts(ids: Any) -> list[str]:
+    """Ids in a tensor, an array or a list as text. The id 24 is the same as a number and as a text."""
+    return [str(each) for each in (ids.tolist() if hasattr(ids, "tolist") else ids)]

@@ -52,7 +52,8 @@ def encode_labels(
         return numbers.astype(np.float32), None
     classes = sorted(set(values.to_pylist()))
     if known is not None:
-        fresh = [value for value in classes if value not in known]
+        seen = set(map(str, known))  # one class that is a text makes all of them texts
+        fresh = [value for value in classes if str(value) not in seen]
         if fresh:
             notes.append(
                 f"{table.name}, column '{name}': {len(fresh):,} class(es), such as {fresh[0]!r}, were not seen at "

@@ -193,12 +193,27 @@ def _graphml(path: Path) -> tuple[Source, Source]:
     if not path.is_file():
         raise BGCLError(f"There is no file {path}.")
     with readable(path, "Correct it, or write the graph anew as GraphML."):
-        for _, element in iterparse(path):  # NetworkX takes what is missing for a node called "None"
+        # NetworkX takes what is missing for a node called "None", and is silent about unknown, double and nested nodes.
+        graphs, ids, ends = 0, set[str](), set[str]()
+        for _, element in iterparse(path):
             kind = element.tag.rpartition("}")[2]
+            graphs += kind == "graph"
             if kind == "edge" and not {"source", "target"} <= element.attrib.keys():
                 raise BGCLError(f"{path}: an edge has no source or no target. Give every edge both.")
             if kind == "node" and "id" not in element.attrib:
                 raise BGCLError(f"{path}: a node has no id. Give every node an id.")
+            if kind == "edge":
+                ends |= {element.attrib["source"], element.attrib["target"]}
+            elif kind == "node" and element.attrib["id"] in ids:
+                raise BGCLError(
+                    f"{path}: the node '{element.attrib['id']}' is there twice. Give every node an id of its own."
+                )
+            elif kind == "node":
+                ids.add(element.attrib["id"])
             element.clear()
+        if graphs > 1:
+            raise BGCLError(f"{path} has {graphs} graphs. Write each of them, also a nested one, as a file of its own.")
+        if unknown := ends - ids:
+            raise BGCLError(f"{path}: an edge leads to the node '{min(unknown)}', which is not there. Add the node.")
         graph = networkx.read_graphml(path)
         return convert.networkx_frames(graph, str(path))

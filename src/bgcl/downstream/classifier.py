@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -64,7 +64,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
     Attributes:
         classes_: the classes in ascending order, `(C,)`.
         coefficients_: W, row by row, and c, `((d + 1) C,)`.
-        C_: the value of C that was used.
+        C_: the value of C that was used; in a pool, the one of its last head.
         sharpness_: the factor that multiplied W and c.
         weights_: the weight of each head in the pool: of the parts, of all columns, of the kernels; only in a pool.
         stretch_: the correction of the pool's confidence, see `bgcl.downstream.pooling.Stretch`; only in a pool.
@@ -162,7 +162,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
             landmarks.append((kernels.roots[i] @ (weight * of_features)).astype(np.float32))
             c += weight * intercept
         if kernel:
-            self.kernel_ = KernelPart(kernels, tuple(landmarks))
+            self.kernel_ = KernelPart(replace(kernels, roots=()), tuple(landmarks))  # only a fit needs the roots
         self.coefficients_ = np.concatenate([W.ravel(), c])
         return self
 

@@ -27,6 +27,7 @@ Objective = Callable[[Array, float], tuple[float, Array]]  # parameters and pena
 
 # The values of C that cross-validation tries, strongest penalty first. They are for embeddings whose mean square
 # distance from their center is 1.
+ROUNDING = 1e-6
 PATH = (1.0, 10.0, 30.0, 100.0)
 
 
@@ -75,7 +76,9 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
             center, scale = np.zeros(draws.shape[2]), 1.0
             if self.solver == "lbfgs":
                 center = draws.mean((0, 1))
-                scale = float(np.sqrt(np.square(draws - center).sum(2).mean())) or 1.0
+                scale = float(np.sqrt(np.square(draws - center).sum(2).mean()))
+                if scale <= ROUNDING * np.linalg.norm(center):  # no node differs: what is left is rounding
+                    scale = 1.0
             draws = (draws - center) / scale
             basis = None
             if self.solver == "lbfgs" and draws.shape[2] > self.wide:
@@ -189,6 +192,7 @@ def principal_directions(draws: Array) -> tuple[Array, Array]:
 
     The penalty does not change under a rotation, and a direction in which no draw differs has a coefficient of 0. So
     the solution is the same, but there are fewer columns if there are fewer rows, and L-BFGS needs fewer steps.
+    Directions with less than a thousandth of the greatest spread are left out.
     """
     samples, nodes, width = draws.shape
     rows = draws.reshape(-1, width).astype(np.float32)

@@ -32,7 +32,7 @@ def part_widths(parts: int | Sequence[int] | None, width: int) -> list[int]:
     """The width of each part of embeddings that have `width` columns."""
     if parts is None:
         return [width]
-    if isinstance(parts, int):
+    if isinstance(parts, int | np.integer):
         if width % parts:
             raise BGCLError(f"The embeddings have {width} columns, which cannot be cut into {parts} equal parts.")
         return [width // parts] * parts
@@ -94,7 +94,7 @@ class Stretch:
     With r the root mean square of the centered logits l of a node, the result is `factor r^power l`. A power of 0 is
     temperature scaling (Guo et al., 2017). With a power above 0, weak evidence counts for less, and strong evidence for
     more. Adaptive temperatures have been found to calibrate better (Balanya et al., 2022). The most probable class of
-    a node stays the same.
+    a draw stays the same.
     """
 
     factor: float = 1.0

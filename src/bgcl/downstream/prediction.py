@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from bgcl.data.ids import id_texts
 from bgcl.data.memory import check_fits, free_memory
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import default_training_draws, head_for, predict_all
@@ -123,6 +124,8 @@ def predict(
     ['node', 'label', 'predicted', 'probability']
     """
     training_draws = default_training_draws(samples, model.parts_) if training_draws is None else training_draws
+    if training_draws < 1 or folds < 2:
+        raise BGCLError(f"Heads need one draw and two folds or more. Got {training_draws} and {folds} instead.")
     if samples <= training_draws:
         raise BGCLError(
             f"Of {samples} samples, {training_draws} train the heads: none is left to predict with. Draw more samples."
@@ -245,8 +248,8 @@ def _match_nodes(data: "Data", labeled_graph: "Data") -> Array:
     if "ids" not in data or "ids" not in labeled_graph:
         return np.full(labeled_graph.num_nodes, -1)
     # As text: one id that is a text makes all ids of a table texts.
-    number = {str(key): i for i, key in enumerate(data.ids.tolist())}
-    return np.array([number.get(str(key), -1) for key in labeled_graph.ids.tolist()])
+    number = {key: i for i, key in enumerate(id_texts(data.ids))}
+    return np.array([number.get(key, -1) for key in id_texts(labeled_graph.ids)])
 
 
 def _labels_in_data(labels: Array, node_in_data: Array, num_nodes: int) -> Array:

@@ -41,6 +41,11 @@ class Network(nn.Module):
         self.objective = make_objective(self.encoder, settings, objective)
         if not self.objective.takes_positives and any(mask.on == "positives" for mask in settings.masks()):
             raise BGCLError("This objective has no positive pairs: leave out the mask 'neighbors'.")
+        if settings.objective == "infomax" and not self.encoder.propagates:
+            raise BGCLError(
+                "The objective 'infomax' shuffles attributes among nodes, which an encoder that looks at one node at a "
+                "time does not notice. Choose another encoder, such as 'gcn'."
+            )
         self.parts = Parts(settings.parts, self.scaling.width, self.encoder.width, settings.part_width, nodes)
         self.augmentation = Augmentation(
             settings.masks(),

@@ -15,7 +15,15 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from bgcl.graph.prepared import Features, PreparedGraph, RowNorm, SparseFeatures, scale_features, within_range
+from bgcl.graph.prepared import (
+    Features,
+    PreparedGraph,
+    RowNorm,
+    SparseFeatures,
+    scale_features,
+    to_dense,
+    within_range,
+)
 from bgcl.graph.sparse import spmm
 
 KNOTS = 256
@@ -109,8 +117,7 @@ def _is_count(features: Features) -> bool:
 
 def _with_degree(graph: PreparedGraph) -> Tensor:
     degree = graph.connections.pointer.diff().float()[:, None]
-    assert isinstance(graph.features, Tensor)
-    return torch.cat([graph.features, degree], 1)
+    return torch.cat([to_dense(graph.features), degree], 1)
 
 
 def _mean_of_neighbors(graph: PreparedGraph, columns: Tensor) -> Tensor:

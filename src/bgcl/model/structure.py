@@ -6,12 +6,17 @@ the key of its node: a hash of its id, or its number. In another graph, a node t
 position of then, and a new node has a position of 0. Propagated once, a new node is where its neighbors are.
 """
 
+import logging
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from bgcl.graph.keys import keys_of, mixed
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.propagation import Propagation
+
+log = logging.getLogger("bgcl")
 
 ROUNDS = 8
 
@@ -42,6 +47,24 @@ class Structure(nn.Module):
             found = found @ _orthonormal_turn(found)
         self.keys, order = torch.sort(keys_of(graph))
         self.known = found[order]
+
+    def warn_of_other_nodes(self, graph: PreparedGraph, is_same: Callable[[], bool]) -> None:
+        """Positions are by the ids of nodes, or by their numbers, which mean little in another graph.
+
+        Args:
+            graph: a graph that is to be embedded.
+            is_same: says whether it has the edges and attributes of the training graph, which takes time.
+        """
+        if not torch.isin(keys_of(graph), self.keys).any():
+            log.warning(
+                "No node of this graph was in the training graph, so the part 'structure' of the embedding is 0. If it "
+                "has the same nodes, give both graphs the same ids (data.ids), or neither of them."
+            )
+        elif graph.keys is None and not is_same():
+            log.warning(
+                "This is not the training graph, and its nodes have no ids (data.ids). So the part 'structure' of "
+                "the embedding takes a node by its number: nodes of both graphs must have the same numbers."
+            )
 
     def forward(self, graph: PreparedGraph) -> Tensor:
         """The positions of a graph's nodes, `(N, width)`; 0 for a node that the training graph did not have."""

@@ -18,6 +18,7 @@ from bgcl.graph.clusters import Batches
 from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
+from bgcl.model.seeding import seeded_from
 from bgcl.settings import Settings
 
 log = logging.getLogger("bgcl")
@@ -35,7 +36,7 @@ class Record:
 
     epoch: int
     loss: float  # L_CNT in the encoder's step
-    objective: float | None  # what the augmentation's step maximized; None if no rate is learned
+    objective: float | None  # what the augmentation's steps maximized; None if the epoch had none
     kl: float
     spread: float
     seconds: float
@@ -77,12 +78,15 @@ class Training:
         """One epoch."""
         start = time.perf_counter()
         losses, objectives, spreads = [], [], []
-        for i, batch in enumerate(self.batches.epoch(self.generator), start=self.epoch * self.batches.count + 1):
-            loss, spread = self._encoder_step(batch)
-            losses.append(loss)
-            spreads.append(spread)
-            if self.rates is not None and i % self.settings.rate_every == 0:
-                objectives.append(self._augmentation_step(batch, self.rates))
+        self.network.train()
+        # A module of the user may have random numbers of its own, such as dropout. They come from torch's generator.
+        with seeded_from(self.settings.seed + self.epoch):
+            for i, batch in enumerate(self.batches.epoch(self.generator), start=self.epoch * self.batches.count + 1):
+                loss, spread = self._encoder_step(batch)
+                losses.append(loss)
+                spreads.append(spread)
+                if self.rates is not None and i % self.settings.rate_every == 0:
+                    objectives.append(self._augmentation_step(batch, self.rates))
         self._check_parameters()
         self.epoch += 1
         with torch.no_grad():

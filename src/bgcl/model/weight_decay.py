@@ -16,4 +16,4 @@ def weight_decay(encoder: Encoder, augmentation: Augmentation) -> Tensor:
     for i, weights in enumerate(encoder.weight_matrices()):
         kept = augmentation.kept(i).detach() if augmentation.learned else 1.0
         terms += [kept * weight.square().sum() for weight in weights]
-    return torch.stack(terms).sum()
+    return torch.stack(terms).sum() if terms else torch.zeros(())  # a module may have no matrix

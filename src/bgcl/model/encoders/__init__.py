@@ -33,6 +33,8 @@ def make_encoder(width_in: int, settings: Settings, module: "nn.Module | None" =
         module: a module of the user, if the settings name "module".
     """
     word, more = settings.encoder, dict[str, Any]()
+    if settings.normalize == "before" and word != "gcn":
+        raise BGCLError(f"The encoder '{word}' normalizes after masking: leave out normalize = 'before'.")
     if word == "module":
         from bgcl.model.encoders.pyg import ModuleEncoder
 

@@ -6,8 +6,7 @@ their keep value is 0.
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeGuard
 
@@ -19,6 +18,7 @@ from bgcl.augmentation.views import LayerMask
 from bgcl.errors import BGCLError, nearest
 from bgcl.graph.prepared import Features, PreparedGraph
 from bgcl.model.encoders.base import Activation, Encoder, Jump, LayeredEncoder, Norm, kept_connections, masked_dense
+from bgcl.model.seeding import seeded_from
 
 _CALL = ("x", "edge_index", "edge_weight")
 _WIDTHS = ("in_channels", "out_channels")
@@ -221,14 +221,6 @@ def _reset(module: nn.Module) -> None:
     else:
         for part in module.children():
             _reset(part)
-
-
-@contextmanager
-def seeded_from(seed: int) -> Iterator[None]:
-    """Seed torch's global generators, and restore them at the end."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(seed)
-        yield
 
 
 def matrices(module: nn.Module) -> list[Tensor]:
