@@ -8,8 +8,10 @@ answer with a result or with a `BGCLError`. A finding is
 - an answer later than 10 seconds;
 - more than 1 GiB of memory.
 
-The input of each finding is saved in `build/fuzz/`, with what happened. The same seed gives the same inputs. If atheris
-is installed and a reader is named, atheris chooses the inputs instead, guided by the code that they reach.
+The input of each finding is saved in `build/fuzz/`, with what happened. The same seed gives the same inputs. A run of
+all readers for at least ten minutes writes its counts to `results/fuzz.json` and to the page on reliability. If atheris
+is installed (`bgcl[fuzz]`) and a reader is named, atheris chooses the inputs instead, guided by the code that they
+reach.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import resource
 import select
 import shutil
@@ -29,11 +32,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fuzz_mutator import LARGEST, Mutator
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS, FOUND = ROOT / "tests" / "fuzz" / "corpus", ROOT / "build" / "fuzz"
+RESULTS, PAGE = ROOT / "results" / "fuzz.json", ROOT / "docs" / "reliability.md"
+BEGIN, END = "<!-- fuzz: made by scripts/fuzz.py -->", "<!-- end of fuzz -->"
+LONG = 600  # seconds of a run whose counts are kept
 SECONDS, MEMORY, BATCH = 10, 1 << 30, 25  # the limits of an answer, and the inputs of one child process
 
 
@@ -244,6 +251,21 @@ def _instrumented() -> contextlib.AbstractContextManager[None]:
     return atheris.instrument_imports(include=["bgcl"])
 
 
+def with_counts(page: str, results: dict[str, Any]) -> str:
+    """The text of the page with the counts of a run between their comments."""
+    counts = results["inputs"]
+    rows = [
+        "| reader | " + " | ".join(counts) + " |",
+        "|---" * (len(counts) + 1) + "|",
+        "| inputs | " + " | ".join(f"{count:,}" for count in counts.values()) + " |",
+    ]
+    total = (
+        f"{sum(counts.values()):,} inputs in {results['seconds'] / 60:.0f} minutes. Findings: {results['findings']}."
+    )
+    whole = "\n".join([BEGIN, *rows, "", total, END])
+    return re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: whole, page, flags=re.DOTALL)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60, help="how long to go on (default: 60)")
@@ -262,6 +284,10 @@ def main() -> None:
     counts, found = fuzz(chosen, given.seconds, given.seed)
     print(", ".join(f"{name} {count:,}" for name, count in counts.items()))
     print(f"{sum(counts.values()):,} inputs, {len(found)} findings")
+    if given.reader is None and given.seconds >= LONG:
+        results = {"seconds": given.seconds, "seed": given.seed, "findings": len(found), "inputs": dict(counts)}
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        PAGE.write_text(with_counts(PAGE.read_text("utf-8"), results), "utf-8")
     raise SystemExit(bool(found))
 
 

@@ -1,5 +1,6 @@
 """Ten seconds of damaged files for every reader, and whether the fuzzer notices what it looks for."""
 
+import json
 import os
 import signal
 import time
@@ -90,3 +91,11 @@ def test_a_refusal_in_one_line_is_no_finding(fuzz):
             raise BGCLError("one line")
 
     assert fuzz.fuzz([fuzz.Reader("csv", refuse)], 0.3, seed=0)[1] == []
+
+
+def test_the_page_has_the_counts_of_the_last_long_run_in_which_nothing_was_found(fuzz):
+    results, page = json.loads(fuzz.RESULTS.read_text("utf-8")), fuzz.PAGE.read_text("utf-8")
+    assert fuzz.with_counts(page, results) == page
+    assert results["inputs"].keys() == fuzz.readers().keys()
+    assert results["findings"] == 0
+    assert results["seconds"] >= fuzz.LONG

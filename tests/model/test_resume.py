@@ -28,7 +28,7 @@ def graph() -> Data:
         (DEFAULT, {"batch_nodes": None, "batches": 3}),
         (DEFAULT, {"objective": "bootstrap", "drop": "entries"}),
         (DEFAULT, {"objective": "decorrelation", "drop": "entries"}),
-        (DEFAULT, {"objective": "infomax", "drop": "entries"}),
+        (PAPER, {"objective": "infomax", "drop": "entries"}),
     ],
     ids=str,
 )
