@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from bgcl import BGCLError
 from bgcl.graph.spectrum import EXTRA, right_directions
 from small import seeded
 
@@ -95,3 +96,23 @@ def test_the_matrix_is_only_multiplied_with_thin_matrices():
 
     right_directions(times, transposed_times, 200, 10, seeded(0))
     assert set(widths) == {10 + EXTRA}
+
+
+def test_very_large_numbers_have_the_same_directions():
+    matrix = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
+    found = []
+    for scale in (1.0, 2.0**64, 2.0**100):
+        large = matrix * scale
+        found.append(
+            right_directions(
+                lambda q, m=large: m @ q, lambda y, m=large: m.T @ y, 8, 4, torch.Generator().manual_seed(1)
+            )
+        )
+    torch.testing.assert_close(found[0], found[1], atol=1e-4, rtol=0)
+    torch.testing.assert_close(found[0], found[2], atol=1e-4, rtol=0)
+
+
+def test_sums_that_are_not_finite_are_refused():
+    huge = torch.full((4, 3), 3e38)
+    with pytest.raises(BGCLError, match="their sums are not finite"):
+        right_directions(lambda q: huge @ q.abs() * 3, lambda y: huge.T @ y, 3, 2, torch.Generator().manual_seed(1))

@@ -1,6 +1,7 @@
 """The whole model: its views, draws and embeddings, with and without parts, and what it learns from a graph."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -196,3 +197,12 @@ def test_the_same_generator_gives_the_same_parameters(objective):
         states.append(torch.cat([p.detach().flatten() for p in network.parameters()]))
     assert torch.equal(states[0], states[1])
     assert not torch.equal(states[0], states[2])
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e36])
+def test_signed_attributes_that_stay_too_great_are_refused_with_a_remedy(scale):
+    graph = words()
+    signed = replace(graph, features=to_dense(graph.features) * -scale)
+    with pytest.raises(BGCLError, match=r"too great to be trained on as it is\. Divide the attributes"):
+        ready(signed, encoder="gcn", row_norm="none")
+    ready(signed, encoder="gcn", row_norm="length")

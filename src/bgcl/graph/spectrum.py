@@ -5,7 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from bgcl.errors import BGCLError
+
 EXTRA, ROUNDS = 20, 2
+LARGE = 1e15  # products of greater numbers may be too great for float32
 
 
 def right_directions(
@@ -28,9 +31,17 @@ def right_directions(
     width = min(rank + EXTRA, columns)
     basis = torch.randn(columns, width, generator=generator, device=generator.device)
     for _ in range(ROUNDS):
-        basis, _ = torch.linalg.qr(transposed_times(times(basis)))
-    thin = times(basis)  # (N, q)
+        basis, _ = torch.linalg.qr(_within_range(transposed_times(_within_range(times(basis)))))
+    thin = _within_range(times(basis))  # (N, q)
     _, vectors = torch.linalg.eigh((thin.T @ thin).double())
     found: Tensor = basis @ vectors.flip(1)[:, :rank].to(basis)
     greatest = found.gather(0, found.abs().argmax(0, keepdim=True))
     return found * torch.where(greatest < 0, -1.0, 1.0)
+
+
+def _within_range(matrix: Tensor) -> Tensor:
+    """The matrix, divided by its greatest entry if this is very large. Directions do not depend on the scale."""
+    greatest = matrix.abs().max()
+    if not torch.isfinite(greatest):
+        raise BGCLError("The attributes are too large: their sums are not finite. Divide them by a constant.")
+    return matrix / greatest if greatest > LARGE else matrix

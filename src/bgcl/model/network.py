@@ -6,12 +6,13 @@ from torch import Tensor, nn
 from bgcl.augmentation.views import Augmentation, Positives, View
 from bgcl.errors import BGCLError
 from bgcl.graph.prepared import PreparedGraph
+from bgcl.graph.spectrum import LARGE
 from bgcl.model.encoders import make_encoder
 from bgcl.model.objectives import make_objective
 from bgcl.model.objectives.base import Objective, Outcome, Step
 from bgcl.model.parts import Among, Parts
 from bgcl.model.propagation import Propagation
-from bgcl.model.scaling import Scaling
+from bgcl.model.scaling import Scaling, greatest_entry
 from bgcl.model.weight_decay import weight_decay
 from bgcl.settings import Settings
 
@@ -67,6 +68,12 @@ class Network(nn.Module):
         """Learn what is not trained from a graph: scales and principal directions. Returns the scaled graph."""
         self.scaling.fit(graph)
         scaled: PreparedGraph = self.scaling(graph)
+        greatest = greatest_entry(scaled.features)
+        if greatest > LARGE:
+            raise BGCLError(
+                f"An attribute is as great as {greatest:.2g}, which is too great to be trained on as it is. Divide the "
+                "attributes by a constant, or let rows have length one: row_norm = 'length'."
+            )
         self.parts.fit(scaled, generator)
         return scaled
 

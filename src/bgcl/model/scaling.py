@@ -110,6 +110,12 @@ def _values(features: Features) -> Tensor:
     return features.values if isinstance(features, SparseFeatures) else features
 
 
+def greatest_entry(features: Features) -> float:
+    """The greatest absolute value of the attributes; 0 if there are none."""
+    values = _values(features)
+    return float(values.abs().max()) if values.numel() else 0.0
+
+
 def _is_count(features: Features) -> bool:
     values = _values(features)
     return bool(((values >= 0) & (values == values.round())).all())
