@@ -11,8 +11,10 @@ from bgcl.cli import main
 
 if "BGCL_DATA" in os.environ:  # commands run in other folders, where a relative path would not work
     os.environ["BGCL_DATA"] = str(Path(os.environ["BGCL_DATA"]).resolve())
-# A shell ignores Ctrl-C in what it runs in the background, and processes that tests start would ignore it too.
+# A shell ignores Ctrl-C in what it runs in the background, and nohup ignores SIGHUP. Processes that tests start would
+# ignore them too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
