@@ -161,6 +161,7 @@ def test_a_missing_setting_of_the_encoder_or_objective_is_refused(graph, tmp_pat
 def test_the_settings_that_may_be_none_are_tested_here():
     """Those of one encoder or objective in the test before; epochs, batch_nodes and the like after loading."""
     of_one = {"tau", "projection", "negatives", "hops", "heads", "decorrelation_weight", "momentum"}
+    of_one |= {"shared_information", "kl_weight", "lr_rates", "rate_every"}
     assert set(MAY_BE_NONE) == of_one | {"epochs", "batch_nodes", "loss_nodes", "rate_nodes"}
 
 

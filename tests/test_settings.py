@@ -10,19 +10,10 @@ import pytest
 import bgcl
 from bgcl.augmentation.language import parse_mask
 from bgcl.augmentation.masks import DropEdges
+from bgcl.defaults import ENCODERS, FOR_OTHER_ADVERSARIES, FOR_OTHER_ENCODERS, OBJECTIVES, SPECIFIC
 from bgcl.errors import BGCLError
 from bgcl.model.network import Network
-from bgcl.settings import (
-    DEFAULT,
-    ENCODERS,
-    FOR_OTHER_ENCODERS,
-    GROUPS,
-    OBJECTIVES,
-    SPECIFIC,
-    Settings,
-    make_settings,
-    presets,
-)
+from bgcl.settings import DEFAULT, GROUPS, Settings, make_settings, presets
 
 
 @pytest.mark.parametrize(
@@ -44,7 +35,7 @@ from bgcl.settings import (
         ({"draw_scale": 1.5}, "The setting 'draw_scale' must be a number above 0 and at most 1. Got 1.5 instead."),
         (
             {"shared_information": 1},
-            "The setting 'shared_information' must be a number of 0 or more and below 1. Got 1 instead.",
+            "The setting 'shared_information' must be a number of 0 or more and below 1, or None. Got 1 instead.",
         ),
         (
             {"rate_nodes": 1},
@@ -60,7 +51,10 @@ from bgcl.settings import (
         ({"parts": ()}, "The setting 'parts' must be the parts of the embedding"),
         ({"parts": "encoder"}, "The setting 'parts' must be the parts of the embedding"),
         ({"part_width": 0}, "The setting 'part_width' must be a whole number between 1 and 65,536. Got 0 instead."),
-        ({"rate_every": 0}, "The setting 'rate_every' must be a whole number between 1 and 1,000,000. Got 0 instead."),
+        (
+            {"rate_every": 0},
+            "The setting 'rate_every' must be a whole number between 1 and 1,000,000, or None. Got 0 instead.",
+        ),
         ({"batch_nodes": 1}, "The setting 'batch_nodes' must be a whole number between 2 and"),
         ({"encoder": "sgae"}, "Unknown encoder 'sgae'. Did you mean sage"),
         ({"encoder": "transformer"}, "Unknown encoder 'transformer'. Known: mlp, gcn, hops, sage, gin, gat, module."),
@@ -215,10 +209,11 @@ def test_every_encoder_goes_with_every_objective_by_default(encoder: str, object
     assert settings == Settings(**dict(settings))
     for owner, own in SPECIFIC.items():
         for name, default in own.items():
-            has = owner in (encoder, objective)
+            has = owner in (encoder, objective, settings.rate_rule)
             assert (getattr(settings, name) is not None) == has
             if has and (owner, encoder) != ("infonce", "mlp"):
-                assert getattr(settings, name) == default
+                others = FOR_OTHER_ADVERSARIES if owner == "adversary" and encoder != "mlp" else {}
+                assert getattr(settings, name) == others.get(name, default)
     takes_positives = any(mask.on == "positives" for mask in settings.masks())
     assert takes_positives == (encoder == "mlp" and objective == "infonce")
 

@@ -53,6 +53,7 @@ class BGCL(BGCLParameters):
         normalize: normalize the adjacency matrix "after" or "before" it is masked.
         mask_values: "hard" masks of 0 and 1, or "relaxed" ones in between.
         mask_temperature: temperature of the relaxed masks.
+        rate_rule: drop rates by the "evidence" of the graph, or by the paper's "adversary" of the encoder.
         rate_draw: draw masks at a "sample" of the drop rate's posterior, or at its "median".
         rate_start: `a` and `b` of the Kumaraswamy posterior at the start.
         prior: `alpha` and `beta` of the Beta prior, or one number c for `Beta(c/L, c(L-1)/L)`.

@@ -28,6 +28,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         normalize: Literal["after", "before"] | Default = DEFAULT,
         mask_values: Literal["relaxed", "hard"] | Default = DEFAULT,
         mask_temperature: float | Default = DEFAULT,
+        rate_rule: Literal["evidence", "adversary"] | Default = DEFAULT,
         rate_draw: Literal["sample", "median"] | Default = DEFAULT,
         rate_start: tuple[float, float] | Default = DEFAULT,
         prior: tuple[float, float] | float | Default = DEFAULT,
@@ -48,16 +49,16 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         negatives: Literal["both views", "other view"] | Default | None = DEFAULT,
         decorrelation_weight: float | Default | None = DEFAULT,
         momentum: float | Default | None = DEFAULT,
-        shared_information: float | Default = DEFAULT,
-        kl_weight: float | Default = DEFAULT,
+        shared_information: float | Default | None = DEFAULT,
+        kl_weight: float | Default | None = DEFAULT,
         weight_decay: float | Default = DEFAULT,
         epochs: int | Default | None = DEFAULT,
         lr_weights: float | Default = DEFAULT,
-        lr_rates: float | Default = DEFAULT,
+        lr_rates: float | Default | None = DEFAULT,
         batches: int | Default = DEFAULT,
         clusters_per_batch: int | Default = DEFAULT,
         batch_nodes: int | Default | None = DEFAULT,
-        rate_every: int | Default = DEFAULT,
+        rate_every: int | Default | None = DEFAULT,
         loss_nodes: int | Default | None = DEFAULT,
         rate_nodes: int | Default | None = DEFAULT,
         draw_scale: float | Default = DEFAULT,
@@ -70,6 +71,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         self.normalize = normalize
         self.mask_values = mask_values
         self.mask_temperature = mask_temperature
+        self.rate_rule = rate_rule
         self.rate_draw = rate_draw
         self.rate_start = rate_start
         self.prior = prior

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bgcl.augmentation.language import check_mask, parse_mask
 from bgcl.augmentation.masks import Mask
+from bgcl.defaults import ENCODERS, OBJECTIVES, PYG, SPECIFIC, TAKES_POSITIVES, fill
 from bgcl.errors import BGCLError, nearest
 from bgcl.validation import CheckedSettings, Number, Whole, Width
 
@@ -32,6 +33,11 @@ class AugmentationSettings(CheckedSettings):
         default="hard", description="masks between 0 and 1, or masks of 0 and 1 with the gradient of the relaxed mask"
     )
     mask_temperature: Number = Field(default=0.3, ge=0.01, le=10, description="temperature of the relaxed masks")
+    rate_rule: Literal["evidence", "adversary"] = Field(
+        default="adversary",
+        description="how drop rates are learned: before training, from how much of the graph the rest of it explains, "
+        "or in training, by the paper's adversary of the encoder",
+    )
     rate_draw: Literal["sample", "median"] = Field(
         default="median",
         description="the drop rate of a mask: a draw from its posterior, or the median of the posterior",
@@ -106,11 +112,13 @@ class ObjectiveSettings(CheckedSettings):
     momentum: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
         default=None, description="how slowly the copy of the encoder follows in the objective 'bootstrap'"
     )
-    shared_information: Number = Field(
-        default=0.2, ge=0, lt=1,
+    shared_information: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
+        default=0.2,
         description="share of the possible information that the views must still have in common; 0: no limit",
-    )  # fmt: skip
-    kl_weight: Number = Field(default=1.0, ge=0, le=1e6, description="weight of the KL divergence of the drop rates")
+    )
+    kl_weight: Annotated[Number, Field(ge=0, le=1e6)] | None = Field(
+        default=1.0, description="weight of the KL divergence of the drop rates"
+    )
     weight_decay: Number = Field(
         default=0.0, ge=0, le=1, description="lambda, weight of the KL divergence of the weights"
     )
@@ -123,7 +131,9 @@ class OptimizationSettings(CheckedSettings):
         default=None, description="number of epochs; None: as many as make 300 steps"
     )
     lr_weights: Number = Field(default=0.01, gt=0, le=1, description="learning rate of the encoder")
-    lr_rates: Number = Field(default=0.02, gt=0, le=1, description="learning rate of the drop rates")
+    lr_rates: Annotated[Number, Field(gt=0, le=1)] | None = Field(
+        default=0.02, description="learning rate of the drop rates"
+    )
 
 
 class BatchingSettings(CheckedSettings):
@@ -138,8 +148,8 @@ class BatchingSettings(CheckedSettings):
         description="nodes in a batch of random nodes, each with a random neighbor, for encoders that look at one node "
         "at a time; None: no such batches",
     )
-    rate_every: Whole = Field(
-        default=4, ge=1, le=1_000_000, description="a drop-rate step follows every n-th encoder step"
+    rate_every: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = Field(
+        default=4, description="a drop-rate step follows every n-th encoder step"
     )
     loss_nodes: SomeNodes | None = Field(
         default=None, description="nodes in the loss of an encoder step, chosen at random; None: all nodes"
@@ -195,20 +205,7 @@ class Settings(
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        encoder, objective = values.get("encoder", "mlp"), values.get("objective", "infonce")
-        own = dict(FOR_OTHER_ENCODERS) if encoder != "mlp" else {}
-        own |= {name: None for settings in SPECIFIC.values() for name in settings}
-        for name in (encoder, objective):
-            own |= SPECIFIC.get(name, {}) if isinstance(name, str) else {}
-        if objective == "infonce" and encoder == "mlp":
-            own |= {"tau": 0.15, "projection": False, "negatives": "other view"}
-        elif encoder == "mlp":
-            own["drop"] = ("entries",)
-        if values.get("batches", 1) != 1:
-            own["batch_nodes"] = None
-        return own | values
+        return fill(values) if isinstance(values, dict) else values
 
     @field_validator("drop", mode="before")
     @classmethod
@@ -248,12 +245,17 @@ class Settings(
         if self.objective not in OBJECTIVES:
             raise BGCLError(f"Unknown objective '{self.objective}'. {nearest(self.objective, OBJECTIVES)}")
         for owner, settings in SPECIFIC.items():
-            kind = "encoder" if owner in ENCODERS else "objective"
+            kind = "encoder" if owner in ENCODERS else "objective" if owner in OBJECTIVES else "rate_rule"
             chosen = getattr(self, kind)
             for name in settings:
                 if (getattr(self, name) is None) == (chosen == owner):
                     verb = "needs" if chosen == owner else "does not have"
-                    raise BGCLError(f"The {kind} '{chosen}' {verb} the setting '{name}'. It belongs to '{owner}'.")
+                    shown = kind.replace("_", " ")
+                    raise BGCLError(f"The {shown} '{chosen}' {verb} the setting '{name}'. It belongs to '{owner}'.")
+        if self.rate_rule == "evidence" and self.rate_nodes is not None:
+            raise BGCLError(
+                "The rate rule 'evidence' does not have the setting 'rate_nodes'. It belongs to 'adversary'."
+            )
         if self.encoder in ("hops", "module") and (self.skip or self.jump != "last"):
             raise BGCLError(f"The encoder '{self.encoder}' does not have the settings 'skip' and 'jump'.")
         if self.batch_nodes is not None and self.encoder != "mlp":
@@ -289,36 +291,6 @@ class Settings(
                 "The setting 'prior' is one number, which needs two layers or more. Give a pair (alpha, beta) instead."
             )
         return self.prior / layers, self.prior * (layers - 1) / layers
-
-
-ENCODERS = ("mlp", "gcn", "hops", "sage", "gin", "gat", "module")
-PYG = "pyg:"
-OBJECTIVES = ("infonce", "decorrelation", "bootstrap", "infomax", "module")
-TAKES_POSITIVES = ("infonce", "module")
-# Settings that only one encoder or objective has, and their defaults.
-SPECIFIC: dict[str, dict[str, Any]] = {
-    "hops": {"hops": 2},
-    "gat": {"heads": 4},
-    "infonce": {"tau": 0.4, "projection": True, "negatives": "both views"},
-    "decorrelation": {"decorrelation_weight": 1e-3},
-    "bootstrap": {"momentum": 0.99},
-}
-# Defaults of all encoders but the default one: the paper's.
-FOR_OTHER_ENCODERS: dict[str, Any] = {
-    "drop": ("edges", "entries"),
-    "widths": (256, 128),
-    "norm": "none",
-    "row_norm": "length",
-    "parts": ("encoder",),
-    "epochs": 300,
-    "lr_weights": 0.001,
-    "lr_rates": 0.01,
-    "shared_information": 0.3,
-    "weight_decay": 5e-9,
-    "draw_scale": 0.4,
-    "batch_nodes": None,
-    "rate_every": 1,
-}
 
 
 def is_default(value: Any) -> bool:

@@ -22,28 +22,43 @@ Array = npt.NDArray[Any]
 Rates = tuple[tuple[float, ...], ...]  # (layers, blocks), with 1 where layers or blocks share a rate
 
 LOGIT_BOUND = 15.0  # |logit(pi)| of a learned rate; in float32 a rate beyond it is 0 or 1
+LARGE_B = 1e6  # a narrow posterior has a greater b: then its moments are computed in another way
 _SERIES_TERMS = 512
 
 
 def log1mexp(x: Tensor) -> Tensor:
     """`log(1 - exp(x))` for `x < 0`, without cancellation at either end (Maechler, 2012)."""
-    x = x.clamp(max=-1e-30)
+    x = x.clamp(max=-torch.finfo(x.dtype).tiny)
     near, far = x > -math.log(2), x <= -math.log(2)
     # Each branch gets a harmless argument where it is not used, because a NaN there would spoil the gradient.
     return torch.where(near, torch.log(-torch.expm1(torch.where(near, x, -1.0))),
                        torch.log1p(-torch.exp(torch.where(far, x, -1.0))))  # fmt: skip
 
 
+def kumaraswamy_log_quantile(a: Tensor, b: Tensor, above: Tensor) -> Tensor:
+    """`log(pi)` of the drop rate that is exceeded with the probability `above`: `pi = (1 - above^(1/b))^(1/a)`."""
+    return log1mexp(torch.log(above) / b) / a
+
+
 def kumaraswamy_logit(a: Tensor, b: Tensor, uniform: Tensor) -> Tensor:
     """`logit(pi)` of the draw `pi = (1 - u^(1/b))^(1/a)`, bounded so that it and its gradient stay finite."""
-    log_pi = log1mexp(torch.log(uniform) / b) / a
+    log_pi = kumaraswamy_log_quantile(a, b, uniform)
     return (log_pi - log1mexp(log_pi)).clamp(-LOGIT_BOUND, LOGIT_BOUND)
 
 
 def kumaraswamy_log_moment(a: Tensor, b: Tensor, order: Tensor | float) -> Tensor:
     """`log E[pi^n] = log(b B(1 + n/a, b))`."""
     n = torch.as_tensor(order, dtype=a.dtype, device=a.device) / a
-    return torch.log(b) + torch.lgamma(1 + n) + torch.lgamma(b) - torch.lgamma(1 + n + b)
+    return torch.log(b) + torch.lgamma(1 + n) - _log_rising(b, 1 + n)
+
+
+def _log_rising(b: Tensor, s: Tensor) -> Tensor:
+    """`log(Gamma(b + s) / Gamma(b))`. For large b by an asymptotic series, because the difference would lose digits."""
+    large = b > LARGE_B
+    inverse = 1 / torch.where(large, b, 1.0)
+    series = s * torch.log(b) + s * (s - 1) * inverse / 2 - s * (s - 1) * (2 * s - 1) * inverse**2 / 12
+    b = torch.where(large, 1.0, b)
+    return torch.where(large, series, torch.lgamma(b + s) - torch.lgamma(b))
 
 
 def kumaraswamy_beta_kl(a: Tensor, b: Tensor, alpha: float, beta: float) -> Tensor:
@@ -60,6 +75,14 @@ def kumaraswamy_beta_kl(a: Tensor, b: Tensor, alpha: float, beta: float) -> Tens
 
 
 _EULER = 0.57721566490153286
+_NODES, _WEIGHTS = (torch.as_tensor(values) / 2 for values in np.polynomial.legendre.leggauss(96))
+_NODES = _NODES + 0.5  # on (0, 1)
+
+
+def quantile_nodes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Drop rates and weights, `(..., n)`, with which `E_q[f(pi)]` is the sum of `weight * f(rate)`."""
+    log_pi = kumaraswamy_log_quantile(a[..., None], b[..., None], _NODES.to(a))
+    return torch.exp(log_pi).clamp(max=1 - torch.finfo(a.dtype).eps), _WEIGHTS.to(a)
 
 
 def expected_log_complement(a: Tensor, b: Tensor) -> Tensor:
@@ -68,7 +91,19 @@ def expected_log_complement(a: Tensor, b: Tensor) -> Tensor:
     For large m the moments fall like a power, `E[pi^m] ~ (m + s)^-b` with `s = a (b + 1) / 2`. So the rest of the sum,
     as an integral from `k = M + 1/2` on, is about `E[pi^k] int_0^1 x^(b-1) / (1 - r x) dx` with `r = s / (k + s)`.
     With `x = y^(1/b)` it is computed at Gauss-Legendre nodes.
+
+    If b is very large, the posterior is narrow. Then the expectation is a mean over its quantiles.
     """
+    large = b > LARGE_B
+    if large.any():
+        few = torch.where(large, 1.0, b)
+        rates, weights = quantile_nodes(a, b)
+        by_quantiles = (torch.log1p(-rates) * weights).sum(-1)
+        return torch.where(large, by_quantiles, _by_series(torch.where(large, 1.0, a), few))
+    return _by_series(a, b)
+
+
+def _by_series(a: Tensor, b: Tensor) -> Tensor:
     order = torch.arange(1, _SERIES_TERMS + 1, dtype=a.dtype, device=a.device)
     moments = torch.exp(kumaraswamy_log_moment(a[..., None], b[..., None], order))
     head = (moments / order).sum(-1)
@@ -108,32 +143,38 @@ class DropRate(nn.Module):
 
     @property
     def a(self) -> Tensor:
-        return self.log_a.exp()
+        return self.log_a.double().exp()
 
     @property
     def b(self) -> Tensor:
-        return self.log_b.exp()
+        """In double precision, because b of a narrow posterior is too great for float32."""
+        return self.log_b.double().exp()
+
+    @torch.no_grad()
+    def set_posterior(self, a: float, b: float) -> None:
+        """Give all rates the posterior `Kumaraswamy(a, b)`."""
+        self.log_a.fill_(math.log(a))
+        self.log_b.fill_(math.log(b))
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """`logit(pi)` with `pi ~ q(pi)`, reparameterized."""
         if not self.learned:
             return torch.logit(self.fixed)
         uniform = torch.rand(self.log_a.shape, generator=generator, device=self.log_a.device)
-        return kumaraswamy_logit(self.a, self.b, uniform.clamp(1e-6, 1 - 1e-6))
+        return kumaraswamy_logit(self.a, self.b, uniform.clamp(1e-6, 1 - 1e-6).double()).to(self.log_a)
 
     def median(self) -> Tensor:
         """`logit(pi)` at the posterior's median."""
         if not self.learned:
             return torch.logit(self.fixed)
-        return kumaraswamy_logit(self.a, self.b, torch.full_like(self.log_a, 0.5))
+        return kumaraswamy_logit(self.a, self.b, torch.full_like(self.a, 0.5)).to(self.log_a)
 
     def mean(self) -> Tensor:
         """`E[pi]`."""
         return self._moment(1.0).to(self.log_a) if self.learned else self.fixed
 
     def _moment(self, order: float) -> Tensor:
-        # In double precision, because this subtracts large numbers, and the variance subtracts nearly equal ones.
-        return kumaraswamy_log_moment(self.a.double(), self.b.double(), order).exp()
+        return kumaraswamy_log_moment(self.a, self.b, order).exp()
 
     def std(self) -> Tensor:
         """The standard deviation of `pi`."""
@@ -152,7 +193,7 @@ class DropRate(nn.Module):
         """`KL(q(pi) || p(pi))`, summed over the rates; 0 for fixed rates."""
         if not self.learned:
             return self.fixed.new_zeros(())
-        return kumaraswamy_beta_kl(self.a, self.b, *self.prior).sum()
+        return kumaraswamy_beta_kl(self.a, self.b, *self.prior).sum().to(self.log_a)
 
 
 @dataclass(frozen=True)

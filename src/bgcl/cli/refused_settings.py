@@ -8,7 +8,9 @@ from bgcl.errors import BGCLError
 if TYPE_CHECKING:
     from bgcl.settings import Settings
 
-OF_LEARNED_RATES = ("lr_rates", "rate_every", "rate_nodes", "rate_start", "rate_draw", "prior", "kl_weight")
+OF_LEARNED_RATES = (
+    "lr_rates", "rate_every", "rate_nodes", "rate_start", "rate_draw", "rate_rule", "prior", "kl_weight",
+)  # fmt: skip
 
 
 BYTES_OF_A_WEIGHT = 20  # itself, its gradient, two averages of Adam, and a copy while it is saved

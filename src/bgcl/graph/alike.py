@@ -57,19 +57,35 @@ def nearest(unit: Tensor, among: Tensor, most: int = NEAREST) -> tuple[Tensor, T
         among: the nodes that are looked at, ascending, `(R,)`.
         most: how many nodes to find.
     """
-    few = min(most, len(among) - 1)
+    itself = torch.full((len(unit),), -1, device=unit.device)
+    itself[among] = torch.arange(len(among), device=unit.device)
+    row, found, cosine = nearest_among(unit, unit[among], itself, most)
+    return row, among[found], cosine
+
+
+def nearest_among(unit: Tensor, theirs: Tensor, itself: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The nearest of some vectors: the number of the vector, that of the nearest one, and their cosine.
+
+    Args:
+        unit: vectors of length one, `(n, d)`.
+        theirs: the vectors that are looked at, `(R, d)`.
+        itself: which of them is the vector itself, and so is left out; -1: none, `(n,)`.
+        most: how many to find.
+    """
+    few = min(most, len(theirs) - 1)
     if few < 1:
-        none = among.new_empty(0)
+        none = itself.new_empty(0)
         return none, none, unit.new_empty(0)
     rows, columns, cosines = [], [], []
-    there = unit[among].T.contiguous()  # (d, R)
+    there = theirs.T.contiguous()  # (d, R)
     for start in range(0, len(unit), _ROWS):
         nodes = torch.arange(start, min(start + _ROWS, len(unit)), device=unit.device)
         cosine = unit[nodes] @ there
-        cosine[nodes[:, None] == among] = -torch.inf
+        own = itself[nodes]
+        cosine[(own >= 0).nonzero()[:, 0], own[own >= 0]] = -torch.inf
         best = cosine.topk(few)
         rows.append(nodes.repeat_interleave(few))
-        columns.append(among[best.indices].flatten())
+        columns.append(best.indices.flatten())
         cosines.append(best.values.flatten().clamp(-1, 1))
     return torch.cat(rows), torch.cat(columns), torch.cat(cosines)
 

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from bgcl.augmentation.evidence import Witnesses
+from bgcl.augmentation.rate_evidence import learn_rates
 from bgcl.augmentation.views import Augmentation, Positives, View
 from bgcl.errors import BGCLError
 from bgcl.graph.prepared import PreparedGraph
@@ -65,7 +67,10 @@ class Network(nn.Module):
         self.objective.start(self.encoder)
 
     def fit_graph(self, graph: PreparedGraph, generator: torch.Generator) -> PreparedGraph:
-        """Learn what is not trained from a graph: scales and principal directions. Returns the scaled graph."""
+        """Learn what is not trained from a graph: scales, principal directions, and drop rates by evidence.
+
+        Returns the scaled graph.
+        """
         self.scaling.fit(graph)
         scaled: PreparedGraph = self.scaling(graph)
         greatest = greatest_entry(scaled.features)
@@ -75,6 +80,10 @@ class Network(nn.Module):
                 "attributes by a constant, or let rows have length one: row_norm = 'length'."
             )
         self.parts.fit(scaled, generator)
+        if self.settings.rate_rule == "evidence" and self.augmentation.learned:
+            numbers = self.scaling.numbers(scaled)
+            witnesses = Witnesses(scaled, self.parts.directions_of_attributes(scaled, generator), numbers, generator)
+            learn_rates(self.augmentation, witnesses, self.settings.rate_start, self.settings.beta_prior())
         return scaled
 
     def outcome(self, graph: PreparedGraph, generator: torch.Generator, most: int | None = None) -> Outcome:
@@ -140,7 +149,7 @@ class Network(nn.Module):
 
     def kl(self) -> Tensor:
         """The KL divergence of the drop rates, multiplied by `kl_weight`."""
-        return self.settings.kl_weight * self.augmentation.kl()
+        return (self.settings.kl_weight or 0.0) * self.augmentation.kl()
 
 
 def _kept(connections: Tensor | None, positives: Positives | None) -> Tensor | None:

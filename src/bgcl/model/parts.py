@@ -30,7 +30,7 @@ from torch.nn import functional as F
 from bgcl.augmentation.views import LayerMask
 from bgcl.errors import BGCLError, nearest
 from bgcl.graph.alike import among_alike
-from bgcl.graph.prepared import PreparedGraph
+from bgcl.graph.prepared import PreparedGraph, width_of
 from bgcl.graph.sparse import spmm
 from bgcl.graph.spectrum import right_directions
 from bgcl.model.encoders.base import masked_product
@@ -38,6 +38,7 @@ from bgcl.model.propagation import Propagation
 from bgcl.model.structure import Structure
 
 TELEPORT, STEPS, MOST_HOPS = 0.1, 10, 64
+DIRECTIONS = 64  # of the attributes, in which nodes are compared that explain each other
 SOURCES = ("encoder", "attributes", "structure")
 ENCODER = ("encoder",)  # the output of the encoder as it is
 Among = Literal["alike", "alike and neighbors", "alike neighborhoods"]
@@ -144,6 +145,18 @@ class Parts(nn.Module):
         for i in diffused if hops else ():  # the directions of the last hop are as good, and cost nothing
             last = max(hops, key=lambda hop: self.parts[hop].hops or 0)
             getattr(self, f"directions_{i}").copy_(getattr(self, f"directions_{last}"))
+
+    @torch.no_grad()
+    def directions_of_attributes(self, graph: PreparedGraph, generator: torch.Generator) -> Tensor:
+        """The first principal directions of the attributes as they are, `(F, q)`, from a part that has them or anew."""
+        for i, part in enumerate(self.parts):
+            if part == Part("attributes", 0):
+                directions: Tensor = getattr(self, f"directions_{i}")
+                return directions[:, :DIRECTIONS]
+        matrix = _PropagatedAttributes(graph, Propagation(graph), Part("attributes", 0))
+        width = width_of(graph)
+        rank = min(DIRECTIONS, width, graph.nodes)
+        return right_directions(matrix.times, matrix.transposed_times, width, rank, generator)
 
     @torch.no_grad()
     def alike(self, graph: PreparedGraph, encoded: Tensor) -> dict[Among, PreparedGraph]:

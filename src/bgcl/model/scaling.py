@@ -98,6 +98,13 @@ class Scaling(nn.Module):
             weighted = features * self.weight
         return replace(graph, features=scale_features(weighted, "length" if self.of_length_one else "none"))
 
+    def numbers(self, graph: PreparedGraph) -> int:
+        """How many of the first columns of a scaled graph are dense numbers; 0: attributes are words."""
+        if self.dense:
+            return self.width // (1 + NEIGHBORHOODS)
+        features = graph.features
+        return features.shape[1] if isinstance(features, Tensor) and are_dense_numbers(features) else 0
+
 
 def are_dense_numbers(features: Features) -> bool:
     """Whether attributes are dense numbers, such as measurements, and not words."""

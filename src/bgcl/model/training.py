@@ -65,7 +65,8 @@ class Training:
         self.theta_a = list(network.augmentation.parameters())
         fused = settings.batch_nodes is not None  # in short steps, the update of all weights takes a good part
         self.weights = torch.optim.Adam(self.theta_w, lr=settings.lr_weights, fused=fused or None)
-        self.rates = torch.optim.Adam(self.theta_a, lr=settings.lr_rates) if self.theta_a else None
+        by_adversary = bool(self.theta_a) and settings.lr_rates is not None
+        self.rates = torch.optim.Adam(self.theta_a, lr=settings.lr_rates or 0.0) if by_adversary else None
         self.epoch = 0
         self._warned = False
 
@@ -85,7 +86,7 @@ class Training:
                 loss, spread = self._encoder_step(batch)
                 losses.append(loss)
                 spreads.append(spread)
-                if self.rates is not None and i % self.settings.rate_every == 0:
+                if self.rates is not None and i % (self.settings.rate_every or 1) == 0:
                     objectives.append(self._augmentation_step(batch, self.rates))
         self._check_parameters()
         self.epoch += 1
@@ -118,7 +119,8 @@ class Training:
         with _only(self.theta_a, self.theta_w):
             optimizer.zero_grad()
             found = self.network.outcome(graph, self.generator, self.settings.rate_nodes)
-            objective = self.network.objective.adversary(found, self.settings.shared_information) - self.network.kl()
+            objective = self.network.objective.adversary(found, self.settings.shared_information or 0.0)
+            objective = objective - self.network.kl()
             self._check(objective, "lr_rates")
             (-objective).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -146,7 +148,8 @@ class Training:
             self._warned = True
             log.warning(
                 "The embeddings have collapsed: in epoch %d all of them point the same way (spread %.1e). "
-                "Lower the drop rates or 'lr_weights', or raise 'kl_weight'.", record.epoch, record.spread,
+                "Lower the drop rates or 'lr_weights'%s.",
+                record.epoch, record.spread, "" if self.settings.kl_weight is None else ", or raise 'kl_weight'",
             )  # fmt: skip
 
     def state(self) -> dict[str, Tensor]:

@@ -23,6 +23,7 @@ from bgcl.reproduce.experiments import POINTS
 from bgcl.reproduce.fitting import data_digest, fitted, trained
 from bgcl.reproduce.graphs import FILES
 from bgcl.reproduce.noise_experiment import noise_experiment
+from bgcl.reproduce.rate_grid import criteria, hold_out
 from bgcl.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
     how = dict(cell.evaluation)
     named = how.pop("head", None)
     head = HEADS.get(named)
-    masked, measure = how.pop("masks", True), how.pop("measure", False)
+    masked, measure, judged = how.pop("masks", True), how.pop("measure", False), how.pop("criteria", False)
     chosen, labels = splits(data, cell.protocol, cell.splits), labels_of(data)
     method = _method(cell)
     about: dict[str, Any] = {"settings": method.to_json()}
@@ -70,7 +71,8 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
         embeddings = fitted(cell.method, method, data, cache)
         results = evaluate_draws([embeddings], labels, chosen, training_draws=1, head=head or MixtureClassifier)
     else:
-        model = trained(data, method, cache)
+        graph, held_out = hold_out(data) if judged else (data, None)
+        model = trained(graph, method, cache)
         head = head or head_for(model.parts_)
         if cell.method in POINTS or not masked:
             results = evaluate_draws([model.embed(data)], labels, chosen, training_draws=1, head=head)
@@ -80,6 +82,8 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
             "drop_rates": {view: [rate.to_dict() for rate in masks] for view, masks in model.drop_rates_.items()},
             "training_seconds": round(sum(record.seconds for record in model.history_), 1),
         }
+        if judged:
+            about["criteria"] = criteria(model, graph, held_out)
     return about | scores(results, development_half(data.num_nodes))
 
 
@@ -92,7 +96,7 @@ def scores(results: list[SplitResult], development: Any) -> dict[str, Any]:
 
     Returns:
         A dictionary: "accuracy" for each split; "blind", the mean accuracy on test nodes outside the development half,
-        on which no setting was chosen; "scores", mean and standard deviation over splits by name; "curves", the mean
+        on which no setting was chosen, None if there are none; "scores", mean and standard deviation over splits by name; "curves", the mean
         PAvPU curves by predictive entropy. With two classes, the scores have "rare_auroc", the AUROC of the rare class.
     """
     outside = [result.correct[~np.isin(result.test, development)] for result in results]
@@ -101,7 +105,7 @@ def scores(results: list[SplitResult], development: Any) -> dict[str, Any]:
     rare = [rare_auroc(result) for result in results if len(result.classes) == 2]
     return {
         "accuracy": [round(float(result.correct.mean()), 6) for result in results],
-        "blind": round(float(np.mean([correct.mean() for correct in outside])), 6),
+        "blind": round(float(np.mean([correct.mean() for correct in outside])), 6) if outside[0].size else None,
         "scores": {
             name: [round(score["mean"], 6), round(score["over_splits"], 6)]
             for name, score in summary([results]).items()

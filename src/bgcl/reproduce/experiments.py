@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bgcl.errors import BGCLError, nearest
-from bgcl.reproduce import field, paper
+from bgcl.reproduce import field, paper, rate_grid
 from bgcl.reproduce.cells import Cell
 from bgcl.settings import Settings, presets
 
@@ -86,7 +86,8 @@ PAVPU = Experiment(
 ASTD = Experiment("astd", "Increase of ASTD", ("bgcl",), ("cora", "citeseer", "amazon-photo"))
 ABLATIONS = Experiment("ablations", "Accuracy of variants, %", ("bgcl",), ("cora",))
 FIELD = Experiment("field", "Accuracy in the field, %", field.METHODS, field.DATASETS)
-EXPERIMENTS = {experiment.name: experiment for experiment in (TABLE1, TABLE2, PAVPU, ASTD, ABLATIONS, FIELD)}
+RATES = Experiment("rates", "Accuracy on the grid of rates, %", ("bgcl-default",), rate_grid.DATASETS)
+EXPERIMENTS = {experiment.name: experiment for experiment in (TABLE1, TABLE2, PAVPU, ASTD, ABLATIONS, FIELD, RATES)}
 
 
 def title_of(experiment: str, method: str) -> str:
@@ -122,7 +123,9 @@ def cells(
     experiment = EXPERIMENTS[name]
     chosen_methods = _chosen("method", methods, experiment.methods, name)
     chosen_datasets = _chosen("data set", datasets, experiment.datasets[:1] if quick else experiment.datasets, name)
-    make = {"astd": _noise_cells, "ablations": _ablation_cells, "field": _field_cells}.get(name, _accuracy_cells)
+    make = {
+        "astd": _noise_cells, "ablations": _ablation_cells, "field": _field_cells, "rates": _rate_cells,
+    }.get(name, _accuracy_cells)  # fmt: skip
     found = []
     for dataset in chosen_datasets:
         for method in chosen_methods:
@@ -198,6 +201,12 @@ def _field_cells(
 ) -> list[Cell]:
     short = QUICK.get(method, {}) if quick else None
     return field.field_cells(method, dataset, settings_of(dataset), seeds=seeds, splits=splits, quick=short)
+
+
+def _rate_cells(
+    experiment: Experiment, method: str, dataset: str, seeds: int | None, splits: int | None, quick: bool
+) -> list[Cell]:
+    return rate_grid.rate_cells(dataset, seeds=seeds, splits=splits, quick=QUICK[method] if quick else None)
 
 
 def _noise_cells(

@@ -3,8 +3,9 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from bgcl.defaults import PYG
 from bgcl.errors import BGCLError
-from bgcl.settings import PYG, Settings
+from bgcl.settings import Settings
 
 if TYPE_CHECKING:
     from torch import nn

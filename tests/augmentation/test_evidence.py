@@ -1,0 +1,241 @@
+"""Drop rates by evidence: the posterior, what explains edges and attributes, and graphs with planted noise."""
+
+import logging
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+import bgcl
+from bgcl.augmentation.drop_rates import (
+    DropRate,
+    expected_log_complement,
+    kumaraswamy_beta_kl,
+    kumaraswamy_log_moment,
+    quantile_nodes,
+)
+from bgcl.augmentation.evidence import Evidence
+from bgcl.augmentation.rate_evidence import MOST, bounded, evidence_lower_bound, fit_kumaraswamy, unexplained
+
+STARTS = ((1.0, 6.579), (1.0, 1.0), (6.579, 1.0))  # medians of 0.1, 0.5 and 0.9
+
+
+def evidence_of(share: float, items: int, seed: int = 0) -> Evidence:
+    """Items of which a share is not explained at all."""
+    random = np.random.default_rng(seed)
+    background = random.uniform(1e-3, 0.05, items)
+    explained = np.where(random.random(items) < share, 0.0, random.uniform(0.2, 1, items))
+    return Evidence(torch.from_numpy(background), torch.from_numpy(explained))
+
+
+def exact(evidence: Evidence) -> tuple[float, float]:
+    """Mean and standard deviation of the posterior under a uniform prior, on a fine grid."""
+    grid = torch.linspace(0.00025, 0.99975, 2000, dtype=torch.float64)
+    weight = torch.softmax(evidence.log_likelihood(grid), 0)
+    mean = float((weight * grid).sum())
+    return mean, float((weight * (grid - mean) ** 2).sum().sqrt())
+
+
+def moments(a: float, b: float) -> tuple[float, float]:
+    rate = DropRate((1, 1))
+    rate.set_posterior(a, b)
+    return rate.mean().item(), rate.std().item()
+
+
+def test_the_likelihood_equals_a_plain_loop() -> None:
+    evidence = evidence_of(0.3, 7)
+    rates = [0.1, 0.6]
+    plain = [
+        sum(math.log(rate * b + (1 - rate) * e) for b, e in zip(evidence.background, evidence.explained, strict=True))
+        for rate in rates
+    ]
+    assert evidence.log_likelihood(torch.tensor(rates, dtype=torch.float64)).tolist() == pytest.approx(plain)
+
+
+@pytest.mark.parametrize("items", [30, 300, 4096])
+@pytest.mark.parametrize("share", [0.03, 0.2, 0.5, 0.75])
+def test_the_posterior_has_the_moments_of_the_exact_one(share: float, items: int) -> None:
+    evidence = evidence_of(share, items)
+    mean, std = exact(evidence)
+    found = moments(*fit_kumaraswamy(evidence))
+    assert found[0] == pytest.approx(mean, abs=0.1 * std)
+    assert found[1] == pytest.approx(std, rel=0.1)
+
+
+@pytest.mark.parametrize("items", [30, 4096])
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.5, 0.9, 1.0])
+def test_every_start_ends_in_the_same_posterior(share: float, items: int) -> None:
+    evidence = evidence_of(share, items)
+    means = [moments(*fit_kumaraswamy(evidence, start))[0] for start in STARTS]
+    assert max(means) - min(means) < 1e-3
+
+
+def test_the_lower_bound_passes_gradcheck() -> None:
+    evidence = evidence_of(0.4, 50)
+
+    def bound(log_a: torch.Tensor, log_b: torch.Tensor) -> torch.Tensor:
+        return evidence_lower_bound(log_a.exp(), log_b.exp(), evidence, (1.5, 2.0))
+
+    for a, b in ((0.3, 0.7), (2.0, 4.0), (3.5, 30.0)):  # logarithms; the last one has a series of its own
+        inputs = [torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in (a, b)]
+        assert torch.autograd.gradcheck(bound, inputs)
+
+
+def test_no_other_posterior_has_a_greater_lower_bound() -> None:
+    evidence = evidence_of(0.4, 200)
+    a, b = fit_kumaraswamy(evidence, prior=(2.0, 3.0))
+
+    def bound(a: float, b: float) -> float:
+        values = (torch.tensor(value, dtype=torch.float64) for value in (a, b))
+        return float(evidence_lower_bound(*values, evidence, (2.0, 3.0)))
+
+    best = bound(a, b)
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        assert bound(a * math.exp(random.normal(0, 0.2)), b * math.exp(random.normal(0, 0.5))) <= best + 1e-8
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.floats(0.5, 300), st.floats(-1, 200))
+def test_moments_and_kl_of_narrow_posteriors_equal_quadratures(a: float, log_b: float) -> None:
+    first, second = torch.tensor(a, dtype=torch.float64), torch.tensor(log_b, dtype=torch.float64).exp()
+    rates, weights = quantile_nodes(first, second)
+    moment = kumaraswamy_log_moment(first, second, 1.0).exp().item()
+    assert moment == pytest.approx(float((rates * weights).sum()), rel=1e-3)
+    if rates.max() < 0.999:
+        by_nodes = float((torch.log1p(-rates) * weights).sum())
+        assert expected_log_complement(first, second).item() == pytest.approx(by_nodes, rel=1e-2, abs=1e-12)
+    assert math.isfinite(kumaraswamy_beta_kl(first, second, 1.3, 2.1))
+
+
+def test_the_share_with_the_greatest_likelihood_is_found_by_a_grid_too() -> None:
+    evidence = evidence_of(0.4, 500)
+    grid = torch.linspace(0.0005, 0.9995, 1000, dtype=torch.float64)
+    assert unexplained(evidence) == pytest.approx(float(grid[evidence.log_likelihood(grid).argmax()]), abs=1e-3)
+
+
+def test_a_share_above_the_greatest_rate_is_held_there() -> None:
+    within, share = bounded(evidence_of(0.97, 1000))
+    assert share > 0.9
+    mean, std = moments(*fit_kumaraswamy(within))
+    assert mean == pytest.approx(MOST, abs=0.01)
+    assert std < 0.03
+
+
+def planted(noise_in_edges: float = 0.0, noise_in_words: float = 0.0, nodes: int = 600, seed: int = 0) -> Data:
+    """Six groups. An edge, or a word, is of the node's group; or, with the probability of noise, random."""
+    random = np.random.default_rng(seed)
+    group = random.integers(0, 6, nodes)
+    members = [np.flatnonzero(group == i) for i in range(6)]
+    pairs, x = [], np.zeros((nodes, 120), np.float32)
+    for node in range(nodes):
+        for _ in range(5):
+            other = random.integers(nodes) if random.random() < noise_in_edges else random.choice(members[group[node]])
+            if other != node:
+                pairs.append((node, other))
+        for _ in range(12):
+            own = 20 * group[node] + random.integers(20)
+            x[node, random.integers(120) if random.random() < noise_in_words else own] = 1
+    edges = torch.tensor(pairs).T
+    return Data(x=torch.from_numpy(x), edge_index=torch.cat([edges, edges.flip(0)], 1), num_nodes=nodes)
+
+
+def rates_of(data: Data, **given: object) -> dict[str, np.ndarray]:
+    """The learned rates of entries and of neighbors in both views."""
+    model = bgcl.BGCL(rate_rule="evidence", epochs=1, widths=(8, 4), part_width=8, **given).fit(data, progress=False)
+    return {view: np.array([rate.average for rate in rates]) for view, rates in model.drop_rates_.items()}
+
+
+@pytest.mark.parametrize("what", ["noise_in_words", "noise_in_edges"])
+def test_the_rate_of_the_noisy_part_grows_with_the_noise(what: str) -> None:
+    found = [rates_of(planted(**{what: noise})) for noise in (0.0, 0.25, 0.5, 0.75)]
+    mask = 0 if what == "noise_in_words" else 1
+    noisy = np.array([(rates["o"] + rates["t"])[mask] / 2 for rates in found])
+    assert (np.diff(noisy) > 0.02).all()
+    assert noisy[2] > [(rates["o"] + rates["t"])[1 - mask] / 2 for rates in found][2]
+
+
+def test_rates_of_a_graph_do_not_depend_on_their_start() -> None:
+    data = planted(0.3, 0.3)
+    found = [rates_of(data, rate_start=start) for start in STARTS]
+    for view in ("o", "t"):
+        assert np.ptp([rates[view] for rates in found], axis=0).max() < 0.01
+
+
+def test_the_posterior_is_as_wide_as_the_rates_of_graphs_of_one_kind_differ() -> None:
+    def posterior(nodes: int, seed: int) -> tuple[float, float]:
+        model = bgcl.BGCL(rate_rule="evidence", epochs=1, widths=(8, 4), part_width=8, seed=seed)
+        rate = model.fit(planted(0.4, 0.0, nodes, seed), progress=False).drop_rates_["o"][1]
+        return rate.average, rate.average_std
+
+    assert posterior(600, 0)[1] < posterior(150, 0)[1] / 1.5  # a larger graph tells more
+    seen = np.array([posterior(300, seed) for seed in range(12)])
+    assert seen[:, 1].mean() / 3 < np.std(seen[:, 0]) < 2 * seen[:, 1].mean()
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.5, 0.7])
+def test_intervals_hold_a_known_rate_as_often_as_they_promise(rate: float) -> None:
+    random, inside, trials, words = np.random.default_rng(0), 0, 200, 50
+    for _ in range(trials):
+        own = random.integers(words, size=300)  # each item has one word that its witnesses explain, with certainty 0.8
+        noise = random.random(300) < rate
+        told = np.where(random.random(300) < 0.8, own, random.integers(words, size=300))
+        item = np.where(noise, random.integers(words, size=300), told)
+        explained = np.where(item == own, 0.8, 0.0) + 0.2 / words
+        evidence = Evidence(torch.full((300,), 1 / words, dtype=torch.float64), torch.from_numpy(explained))
+        a, b = fit_kumaraswamy(evidence)
+        low, high = ((-math.expm1(math.log1p(-level) / b)) ** (1 / a) for level in (0.05, 0.95))
+        inside += low < rate < high
+    assert 0.84 < inside / trials < 0.96  # of 200, 90 % are meant to be
+
+
+def test_a_graph_of_noise_is_said_to_look_random(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "bgcl"):
+        rates = rates_of(planted(1.0, 1.0))
+    assert "attributes of this graph look random" in caplog.text
+    assert max(rates["o"].max(), rates["t"].max()) < MOST + 0.05
+
+
+def test_without_attributes_their_rate_keeps_its_prior() -> None:
+    data = planted()
+    data.x = torch.zeros_like(data.x)
+    model = bgcl.BGCL(rate_rule="evidence", epochs=1, widths=(8, 4), part_width=8).fit(data, progress=False)
+    entries, neighbors = model.drop_rates_["o"]
+    assert entries.a == entries.b == ((1.0,),)
+    assert neighbors.a != ((1.0,),)
+
+
+def test_numbers_that_neighbors_share_are_explained_by_them() -> None:
+    data = planted()
+    random = torch.Generator().manual_seed(0)
+    group = data.x.view(-1, 6, 20).sum(2).argmax(1)
+    shared = torch.randn(6, 5, generator=random)[group] + 0.2 * torch.randn(data.num_nodes, 5, generator=random)
+    alone = torch.randn(data.num_nodes, 5, generator=random)
+    told, noise = (rates_of(Data(x=x, edge_index=data.edge_index))["t"][0] for x in (shared, alone))
+    assert told + 0.3 < noise
+
+
+@pytest.mark.parametrize("name", ["lr_rates", "kl_weight", "rate_every", "shared_information", "rate_nodes"])
+def test_a_setting_of_the_adversary_is_refused(name: str) -> None:
+    with pytest.raises(bgcl.BGCLError, match=rf"rate rule 'evidence' does not have the setting '{name}'"):
+        bgcl.Settings(rate_rule="evidence", **{name: 0.5 if name != "rate_every" and name != "rate_nodes" else 5})
+
+
+@pytest.mark.parametrize("encoder", ["mlp", "gcn"])
+def test_training_leaves_the_rates_as_they_are_and_resumes_bit_for_bit(tmp_path, encoder: str) -> None:
+    data = planted(0.3, 0.3, 200)
+    small = {"rate_rule": "evidence", "encoder": encoder, "widths": (8, 4), "part_width": 8}
+    whole = bgcl.BGCL(epochs=4, **small).fit(data, progress=False)
+    assert whole.history_[0].rates == whole.history_[-1].rates
+    assert whole.history_[-1].objective is None
+    bgcl.BGCL(epochs=2, **small).fit(data, out=tmp_path / "run", progress=False)
+    resumed = bgcl.BGCL(epochs=4, **small).fit(data, out=tmp_path / "run", resume=True, progress=False)
+    both = zip(whole.network_.parameters(), resumed.network_.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in both)
+    loaded = bgcl.BGCL.load(tmp_path / "run")
+    assert loaded.drop_rates_ == whole.drop_rates_
+    assert torch.equal(loaded.sample(data, 2), whole.sample(data, 2))
