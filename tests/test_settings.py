@@ -31,8 +31,11 @@ from bgcl.settings import DEFAULT, GROUPS, Settings, make_settings, presets
         ),
         ({"lr_weights": 0}, "The setting 'lr_weights' must be a number"),
         ({"mask_values": "soft"}, "The setting 'mask_values' must be 'relaxed' or 'hard'. Got 'soft' instead."),
-        ({"draw_scale": 0}, "The setting 'draw_scale' must be a number above 0 and at most 1. Got 0 instead."),
-        ({"draw_scale": 1.5}, "The setting 'draw_scale' must be a number above 0 and at most 1. Got 1.5 instead."),
+        ({"draw_scale": 0}, "The setting 'draw_scale' must be a number above 0 and at most 1, or None. Got 0 instead."),
+        (
+            {"draw_scale": 1.5},
+            "The setting 'draw_scale' must be a number above 0 and at most 1, or None. Got 1.5 instead.",
+        ),
         (
             {"shared_information": 1},
             "The setting 'shared_information' must be a number of 0 or more and below 1, or None. Got 1 instead.",
@@ -187,7 +190,9 @@ def test_the_arguments_of_bgcl_are_the_settings_and_a_preset_each_with_one_defau
 
 def test_changed_settings_are_checked_again() -> None:
     settings = Settings(tau=0.5)
-    assert settings.with_changes(epochs=3) == Settings(tau=0.5, epochs=3)
+    assert settings.with_changes(lr_weights=0.1) == Settings(tau=0.5, lr_weights=0.1)
+    # Training that ends when it settles is what the settings say, also if the greatest number of epochs changes.
+    assert settings.with_changes(epochs=3) == Settings(tau=0.5, epochs=3, until_settled=True)
     with pytest.raises(BGCLError, match="Unknown setting 'taux'"):
         settings.with_changes(taux=1)
     with pytest.raises(BGCLError, match="names layer 2"):
@@ -195,11 +200,12 @@ def test_changed_settings_are_checked_again() -> None:
 
 
 def test_settings_that_are_none_are_left_out_of_json() -> None:
-    written = Settings(loss_nodes=None, rate_nodes=5).to_json()
+    settings = Settings(rate_rule="adversary", loss_nodes=None, rate_nodes=5)
+    written = settings.to_json()
     assert "loss_nodes" not in written
     of_others = {"hops", "heads", "decorrelation_weight", "momentum"}
     assert written.keys() == Settings.model_fields.keys() - {"loss_nodes", "epochs"} - of_others
-    assert Settings(**written) == Settings(loss_nodes=None, rate_nodes=5)
+    assert Settings(**written) == settings
 
 
 @pytest.mark.parametrize("objective", [name for name in OBJECTIVES if name != "module"])

@@ -13,7 +13,10 @@ from bgcl.model.training import Training
 from bgcl.settings import Settings
 
 PAPER = {"encoder": "gcn", "drop": ("connections in 2 blocks", "features")}
-DEFAULT = {"drop": ("entries", "neighbors"), "batch_nodes": 12, "rate_every": 2, "part_width": 5}
+# The default's encoder and batches, with rates that are learned in training.
+DEFAULT = {
+    "drop": ("entries", "neighbors"), "batch_nodes": 12, "rate_rule": "adversary", "rate_every": 2, "part_width": 5,
+}  # fmt: skip
 SMALL = {"widths": (8, 4), "epochs": 4, "lr_rates": 0.05}
 
 both = pytest.mark.parametrize("kind", [PAPER, DEFAULT], ids=["paper", "default"])

@@ -26,28 +26,30 @@ FOR_OTHER_ENCODERS: dict[str, Any] = {
     "epochs": 300,
     "lr_weights": 0.001,
     "weight_decay": 5e-9,
-    "draw_scale": 0.4,
     "batch_nodes": None,
 }
-FOR_OTHER_ADVERSARIES: dict[str, Any] = {"shared_information": 0.3, "lr_rates": 0.01, "rate_every": 1}
+ADVERSARY: dict[str, Any] = {"rate_draw": "median", "rate_nodes": 1024, "draw_scale": 0.05}
+FOR_OTHER_ADVERSARIES: dict[str, Any] = {
+    "shared_information": 0.3, "lr_rates": 0.01, "rate_every": 1, "draw_scale": 0.4,
+}  # fmt: skip
 
 
 def fill(values: dict[str, Any]) -> dict[str, Any]:
     """The given values, and the defaults that depend on encoder, objective and rate rule."""
     encoder, objective = values.get("encoder", "mlp"), values.get("objective", "infonce")
-    rule = values.get("rate_rule", "adversary")
-    own = dict(FOR_OTHER_ENCODERS) if encoder != "mlp" else {}
+    rule = values.get("rate_rule", "evidence" if encoder == "mlp" else "adversary")
+    own: dict[str, Any] = {"rate_rule": rule} | (dict(FOR_OTHER_ENCODERS) if encoder != "mlp" else {})
     own |= {name: None for settings in SPECIFIC.values() for name in settings}
     for name in (encoder, objective, rule):
         own |= SPECIFIC.get(name, {}) if isinstance(name, str) else {}
-    if rule == "evidence":
-        own |= {"rate_nodes": None, "rate_draw": "sample"}
-    elif encoder != "mlp":
-        own |= FOR_OTHER_ADVERSARIES
+    if rule == "adversary":
+        own |= ADVERSARY | (FOR_OTHER_ADVERSARIES if encoder != "mlp" else {})
     if objective == "infonce" and encoder == "mlp":
         own |= {"tau": 0.15, "projection": False, "negatives": "other view"}
     elif encoder == "mlp":
         own["drop"] = ("entries",)
     if values.get("batches", 1) != 1:
         own["batch_nodes"] = None
-    return own | values
+    found = own | values
+    of_random_nodes = found.get("batch_nodes", True) is not None
+    return {"until_settled": of_random_nodes and values.get("epochs") is None} | found

@@ -81,7 +81,8 @@ class BGCL(BGCLParameters):
         shared_information: share of the possible information that the views must still have in common.
         kl_weight: weight of the KL divergence of the drop rates.
         weight_decay: weight of the KL divergence of the weights.
-        epochs: number of epochs; None: as many as make 300 steps.
+        epochs: the greatest number of epochs; None: as many as make 300 steps.
+        until_settled: end training before, as soon as twice the training would gain little.
         lr_weights: learning rate of the encoder.
         lr_rates: learning rate of the drop rates.
         batches: batches in an epoch, each a union of METIS clusters.
@@ -90,7 +91,7 @@ class BGCL(BGCLParameters):
         rate_every: a drop-rate step follows every n-th encoder step.
         loss_nodes: nodes in the loss of an encoder step; None: all.
         rate_nodes: nodes in the loss of a drop-rate step; None: all.
-        draw_scale: embeddings are drawn at this fraction of the drop rates.
+        draw_scale: embeddings are drawn at this fraction of the drop rates; None: at rates that are inferred for draws.
         seed: seed of every random number.
         device: device to compute on.
         memory_budget: MiB of similarities that a step may keep.
@@ -98,6 +99,7 @@ class BGCL(BGCLParameters):
     Attributes:
         settings_: the `bgcl.Settings` that the model was trained with.
         drop_rates_: for each view, the `RatePosterior` of each mask.
+        draw_rates_: the same for draws of embeddings, if these have rates of their own.
         history_: a `Record` for each epoch.
         graph_: size and fingerprint of the training graph.
         recipe_: how the training graph was read from tables; None if it was not.
@@ -168,7 +170,8 @@ class BGCL(BGCLParameters):
         Args:
             data: a graph with as many attributes as the training graph.
             samples: number of draws S.
-            scale: fraction of the drop rates at which masks are drawn; None: the fitted `draw_scale`.
+            scale: fraction of the drop rates of training at which masks are drawn; None: the fitted `draw_scale`, or
+                the rates that were inferred for draws.
             hard: draw masks of 0 and 1, even if the model was trained with relaxed ones.
             seed: seed of the draws; None: the model's. The same seed gives the same draws.
 
@@ -221,6 +224,17 @@ class BGCL(BGCLParameters):
     def drop_rates_(self) -> dict[str, list[RatePosterior]]:
         """For each view, "o" and "t", the posterior of each mask's drop rates."""
         return self._fitted().augmentation.posteriors()
+
+    @property
+    def draw_rates_(self) -> dict[str, list[RatePosterior]]:
+        """For each view, the posterior of the rates at which embeddings are drawn, if they have rates of their own."""
+        network = self._fitted()
+        if self.settings_.draw_scale is not None:
+            raise BGCLError(
+                f"Embeddings of this model are drawn at {self.settings_.draw_scale:g} of its drop rates (draw_scale): "
+                "see drop_rates_."
+            )
+        return network.augmentation.posteriors(drawing=True)
 
     @property
     def parts_(self) -> tuple[int, ...]:

@@ -53,6 +53,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         kl_weight: float | Default | None = DEFAULT,
         weight_decay: float | Default = DEFAULT,
         epochs: int | Default | None = DEFAULT,
+        until_settled: bool | Default = DEFAULT,
         lr_weights: float | Default = DEFAULT,
         lr_rates: float | Default | None = DEFAULT,
         batches: int | Default = DEFAULT,
@@ -61,7 +62,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         rate_every: int | Default | None = DEFAULT,
         loss_nodes: int | Default | None = DEFAULT,
         rate_nodes: int | Default | None = DEFAULT,
-        draw_scale: float | Default = DEFAULT,
+        draw_scale: float | Default | None = DEFAULT,
         seed: int | Default = DEFAULT,
         device: str = DEFAULT,
         memory_budget: int | Default = DEFAULT,
@@ -96,6 +97,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         self.kl_weight = kl_weight
         self.weight_decay = weight_decay
         self.epochs = epochs
+        self.until_settled = until_settled
         self.lr_weights = lr_weights
         self.lr_rates = lr_rates
         self.batches = batches

@@ -34,12 +34,12 @@ class AugmentationSettings(CheckedSettings):
     )
     mask_temperature: Number = Field(default=0.3, ge=0.01, le=10, description="temperature of the relaxed masks")
     rate_rule: Literal["evidence", "adversary"] = Field(
-        default="adversary",
-        description="how drop rates are learned: before training, from how much of the graph the rest of it explains, "
-        "or in training, by the paper's adversary of the encoder",
+        default="evidence",
+        description="how drop rates are learned: before training, from how well the graph explains its own edges and "
+        "attributes, or in training, by the paper's adversary of the encoder",
     )
     rate_draw: Literal["sample", "median"] = Field(
-        default="median",
+        default="sample",
         description="the drop rate of a mask: a draw from its posterior, or the median of the posterior",
     )
     rate_start: tuple[Positive, Positive] = Field(
@@ -113,11 +113,11 @@ class ObjectiveSettings(CheckedSettings):
         default=None, description="how slowly the copy of the encoder follows in the objective 'bootstrap'"
     )
     shared_information: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
-        default=0.2,
+        default=None,
         description="share of the possible information that the views must still have in common; 0: no limit",
     )
     kl_weight: Annotated[Number, Field(ge=0, le=1e6)] | None = Field(
-        default=1.0, description="weight of the KL divergence of the drop rates"
+        default=None, description="weight of the KL divergence of the drop rates"
     )
     weight_decay: Number = Field(
         default=0.0, ge=0, le=1, description="lambda, weight of the KL divergence of the weights"
@@ -128,11 +128,16 @@ class OptimizationSettings(CheckedSettings):
     """How long and how fast to train."""
 
     epochs: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = Field(
-        default=None, description="number of epochs; None: as many as make 300 steps"
+        default=None, description="the greatest number of epochs; None: as many as make 300 steps"
+    )
+    until_settled: bool = Field(
+        default=True,
+        description="whether training ends before, as soon as twice the training would gain little; by default if "
+        "'epochs' is None, with batches of random nodes",
     )
     lr_weights: Number = Field(default=0.01, gt=0, le=1, description="learning rate of the encoder")
     lr_rates: Annotated[Number, Field(gt=0, le=1)] | None = Field(
-        default=0.02, description="learning rate of the drop rates"
+        default=None, description="learning rate of the drop rates"
     )
 
 
@@ -149,21 +154,23 @@ class BatchingSettings(CheckedSettings):
         "at a time; None: no such batches",
     )
     rate_every: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = Field(
-        default=4, description="a drop-rate step follows every n-th encoder step"
+        default=None, description="a drop-rate step follows every n-th encoder step"
     )
     loss_nodes: SomeNodes | None = Field(
         default=None, description="nodes in the loss of an encoder step, chosen at random; None: all nodes"
     )
     rate_nodes: SomeNodes | None = Field(
-        default=1024, description="nodes in the loss of a drop-rate step, chosen at random; None: all nodes"
+        default=None, description="nodes in the loss of a drop-rate step, chosen at random; None: all nodes"
     )
 
 
 class SamplingSettings(CheckedSettings):
     """How embeddings are drawn from the trained model. `BGCL.sample` can use another value in one call."""
 
-    draw_scale: Number = Field(
-        default=0.05, gt=0, le=1, description="embeddings are drawn at this fraction of the drop rates"
+    draw_scale: Annotated[Number, Field(gt=0, le=1)] | None = Field(
+        default=None,
+        description="embeddings are drawn at this fraction of the drop rates; None: at rates of their own, which are "
+        "inferred from the graph",
     )
 
 
@@ -256,6 +263,8 @@ class Settings(
             raise BGCLError(
                 "The rate rule 'evidence' does not have the setting 'rate_nodes'. It belongs to 'adversary'."
             )
+        if self.rate_rule == "adversary" and self.draw_scale is None:
+            raise BGCLError("The rate rule 'adversary' does not infer rates for draws: give 'draw_scale', such as 0.4.")
         if self.encoder in ("hops", "module") and (self.skip or self.jump != "last"):
             raise BGCLError(f"The encoder '{self.encoder}' does not have the settings 'skip' and 'jump'.")
         if self.batch_nodes is not None and self.encoder != "mlp":
@@ -263,6 +272,8 @@ class Settings(
                 f"'batch_nodes' needs an encoder that looks at one node at a time (mlp), not '{self.encoder}'. Use "
                 "'batches' instead."
             )
+        if self.until_settled and self.batch_nodes is None:
+            raise BGCLError("'until_settled' needs batches of random nodes ('batch_nodes'): give 'epochs' instead.")
         if self.batch_nodes is not None and self.batches > 1:
             raise BGCLError("Give either 'batch_nodes' or 'batches', not both.")
         if any(mask.on == "positives" for mask in self.masks()) and self.objective not in TAKES_POSITIVES:

@@ -18,8 +18,8 @@ from bgcl.augmentation.drop_rates import (
     kumaraswamy_log_moment,
     quantile_nodes,
 )
-from bgcl.augmentation.evidence import Evidence
-from bgcl.augmentation.rate_evidence import MOST, bounded, evidence_lower_bound, fit_kumaraswamy, unexplained
+from bgcl.augmentation.explanations import DOUBT, Evidence, Explanations, noise_and_repetition
+from bgcl.augmentation.rate_evidence import LEAST, MOST, bounded, evidence_lower_bound, fit_kumaraswamy
 
 STARTS = ((1.0, 6.579), (1.0, 1.0), (6.579, 1.0))  # medians of 0.1, 0.5 and 0.9
 
@@ -115,15 +115,83 @@ def test_moments_and_kl_of_narrow_posteriors_equal_quadratures(a: float, log_b: 
 def test_the_share_with_the_greatest_likelihood_is_found_by_a_grid_too() -> None:
     evidence = evidence_of(0.4, 500)
     grid = torch.linspace(0.0005, 0.9995, 1000, dtype=torch.float64)
-    assert unexplained(evidence) == pytest.approx(float(grid[evidence.log_likelihood(grid).argmax()]), abs=1e-3)
+    assert evidence.share() == pytest.approx(float(grid[evidence.log_likelihood(grid).argmax()]), abs=1e-3)
 
 
-def test_a_share_above_the_greatest_rate_is_held_there() -> None:
-    within, share = bounded(evidence_of(0.97, 1000))
-    assert share > 0.9
-    mean, std = moments(*fit_kumaraswamy(within))
-    assert mean == pytest.approx(MOST, abs=0.01)
+@pytest.mark.parametrize(("share", "bound"), [(0.97, MOST), (0.0, LEAST)])
+def test_a_share_beyond_a_bound_is_held_there(share: float, bound: float) -> None:
+    mean, std = moments(*fit_kumaraswamy(bounded(evidence_of(share, 1000))))
+    assert mean == pytest.approx(bound, abs=0.01)
     assert std < 0.03
+
+
+def test_counted_evidence_is_that_of_items_that_are_known() -> None:
+    noise = (torch.arange(50) < 15).double()
+    counted, plain = Evidence.counted(0.3, 50), Evidence(noise, 1 - noise)
+    rates = torch.tensor([0.1, 0.3, 0.8], dtype=torch.float64)
+    assert counted.share() == pytest.approx(0.3)
+    torch.testing.assert_close(counted.log_likelihood(rates), plain.log_likelihood(rates))
+
+
+def explanations_of(items: int = 400, seed: int = 0) -> Explanations:
+    """Items of which the first explanation knows a half, the second one third of the others, and the last nothing."""
+    random = np.random.default_rng(seed)
+    first, second = random.random(items) < 0.5, random.random(items) < 1 / 3
+    columns = [np.where(first, 0.5, 0.0), np.where(~first & second, 0.5, 0.0)]
+    return Explanations.of(np.full(items, 0.01), np.stack(columns, 1), np.zeros(items))
+
+
+def test_the_best_explanation_is_the_likeliest_and_all_together_leave_less_over() -> None:
+    every = explanations_of()
+    assert torch.equal(every.by_alike().explained, every.explained[:, 0])
+    assert every.by_alike().share() == pytest.approx(float((every.explained[:, 0] == 0).double().mean()), abs=0.02)
+    left = (float((every.explained.sum(1) == 0).sum()) + DOUBT) / (400 + DOUBT)
+    assert every.by_all().share() == pytest.approx(left, abs=0.02)
+
+
+def test_weights_of_explanations_maximize_the_likelihood() -> None:
+    random = np.random.default_rng(1)
+    every = Explanations.of(
+        random.uniform(0.01, 0.1, 200), random.uniform(0, 0.3, (200, 2)), random.uniform(0, 0.2, 200)
+    )
+    together = every.by_all()
+    pi = together.share()
+    best = float(together.log_likelihood(torch.tensor([pi], dtype=torch.float64)))
+    both = torch.cat([every.background[:, None], every.explained], 1)
+    for _ in range(200):
+        weight = torch.from_numpy(random.dirichlet(np.ones(4)))
+        assert float(torch.log(both @ weight).sum() + DOUBT * torch.log(weight[0])) <= best + 1e-3
+
+
+def test_noise_and_repetition_equals_a_plain_loop_and_has_the_variance_of_a_bootstrap() -> None:
+    random = np.random.default_rng(0)
+    told = random.random(500) < 0.6
+    explained = np.where(told, random.uniform(0.05, 0.3, 500), 0.001)
+    evidence = Evidence(torch.full((500,), 0.05, dtype=torch.float64), torch.from_numpy(explained))
+    pi = evidence.share()
+    gain = np.mean([math.log((pi * 0.05 + (1 - pi) * e) / 0.05) for e in explained])
+    found = noise_and_repetition(evidence)
+    assert found.share() == pytest.approx(1 - (1 - pi) * math.exp(-gain), abs=1e-6)
+    shares = []
+    for _ in range(200):
+        chosen = torch.from_numpy(random.integers(0, 500, 500))
+        shares.append(noise_and_repetition(Evidence(evidence.background[chosen], evidence.explained[chosen])).share())
+    assert found.weight is not None
+    std = math.sqrt(found.share() * (1 - found.share()) / float(found.weight.sum()))
+    assert std == pytest.approx(np.std(shares), rel=0.25)
+
+
+def test_attributes_that_repeat_each_other_are_dropped_more() -> None:
+    """Without noise: a group has few words, so that the others tell a word nearly, or many."""
+
+    def share(words: int) -> float:
+        return noise_and_repetition(
+            Evidence(torch.full((300,), 1 / 120).double(), torch.full((300,), 1 / words).double())
+        ).share()
+
+    assert share(2) == pytest.approx(1 - 2 / 120)
+    assert share(60) == pytest.approx(0.5)
+    assert share(120) == pytest.approx(0, abs=1e-6)
 
 
 def planted(noise_in_edges: float = 0.0, noise_in_words: float = 0.0, nodes: int = 600, seed: int = 0) -> Data:
@@ -145,24 +213,31 @@ def planted(noise_in_edges: float = 0.0, noise_in_words: float = 0.0, nodes: int
 
 
 def rates_of(data: Data, **given: object) -> dict[str, np.ndarray]:
-    """The learned rates of entries and of neighbors in both views."""
+    """The learned rates of entries and of neighbors in both views, and those of draws."""
     model = bgcl.BGCL(rate_rule="evidence", epochs=1, widths=(8, 4), part_width=8, **given).fit(data, progress=False)
-    return {view: np.array([rate.average for rate in rates]) for view, rates in model.drop_rates_.items()}
+    drawn = np.array([rate.average for rate in model.draw_rates_["o"]])
+    return {view: np.array([rate.average for rate in rates]) for view, rates in model.drop_rates_.items()} | {
+        "draws": drawn
+    }
 
 
 @pytest.mark.parametrize("what", ["noise_in_words", "noise_in_edges"])
 def test_the_rate_of_the_noisy_part_grows_with_the_noise(what: str) -> None:
     found = [rates_of(planted(**{what: noise})) for noise in (0.0, 0.25, 0.5, 0.75)]
     mask = 0 if what == "noise_in_words" else 1
-    noisy = np.array([(rates["o"] + rates["t"])[mask] / 2 for rates in found])
+    noisy, other = (np.array([rates["draws"][i] for rates in found]) for i in (mask, 1 - mask))
     assert (np.diff(noisy) > 0.02).all()
-    assert noisy[2] > [(rates["o"] + rates["t"])[1 - mask] / 2 for rates in found][2]
+    assert (noisy > other)[1:].all()
+    if (
+        what == "noise_in_edges"
+    ):  # from attributes, training also drops what others repeat, which is less where noise is
+        assert (np.diff([rates["o"][mask] for rates in found]) > 0.02).all()
 
 
 def test_rates_of_a_graph_do_not_depend_on_their_start() -> None:
     data = planted(0.3, 0.3)
     found = [rates_of(data, rate_start=start) for start in STARTS]
-    for view in ("o", "t"):
+    for view in ("o", "t", "draws"):
         assert np.ptp([rates[view] for rates in found], axis=0).max() < 0.01
 
 
@@ -197,6 +272,7 @@ def test_a_graph_of_noise_is_said_to_look_random(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.WARNING, "bgcl"):
         rates = rates_of(planted(1.0, 1.0))
     assert "attributes of this graph look random" in caplog.text
+    assert "edges of this graph look random" in caplog.text
     assert max(rates["o"].max(), rates["t"].max()) < MOST + 0.05
 
 
@@ -209,13 +285,13 @@ def test_without_attributes_their_rate_keeps_its_prior() -> None:
     assert neighbors.a != ((1.0,),)
 
 
-def test_numbers_that_neighbors_share_are_explained_by_them() -> None:
+def test_numbers_that_alike_nodes_share_are_explained_by_them() -> None:
     data = planted()
     random = torch.Generator().manual_seed(0)
     group = data.x.view(-1, 6, 20).sum(2).argmax(1)
     shared = torch.randn(6, 5, generator=random)[group] + 0.2 * torch.randn(data.num_nodes, 5, generator=random)
     alone = torch.randn(data.num_nodes, 5, generator=random)
-    told, noise = (rates_of(Data(x=x, edge_index=data.edge_index))["t"][0] for x in (shared, alone))
+    told, noise = (rates_of(Data(x=x, edge_index=data.edge_index))["draws"][0] for x in (shared, alone))
     assert told + 0.3 < noise
 
 

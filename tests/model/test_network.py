@@ -37,7 +37,12 @@ def words(nodes: int = 12, *, sparse: bool = False) -> PreparedGraph:
 def test_the_networks_kl_is_multiplied_by_kl_weight():
     for encoder in ("gcn", "mlp"):
         settings = make_settings(
-            encoder=encoder, drop="connections", widths=(4, 3), rate_start=(2.0, 1.0), kl_weight=0.1
+            encoder=encoder,
+            rate_rule="adversary",
+            drop="connections",
+            widths=(4, 3),
+            rate_start=(2.0, 1.0),
+            kl_weight=0.1,
         )
         assert Network(5, settings).kl().item() == pytest.approx(0.1 * 2 * (math.log(2) - 0.5), rel=1e-5)
 
@@ -67,7 +72,7 @@ def test_a_normalization_that_the_encoder_does_not_have_is_refused(encoder):
     ("encoder", "objective"), [(e, o) for e in ("mlp", "gcn") for o in OBJECTIVES if (e, o) != ("mlp", "infomax")]
 )
 def test_every_objective_has_an_outcome_with_gradients_for_weights_and_rates(encoder, objective):
-    network, graph = ready(words(), encoder=encoder, objective=objective, drop="entries")
+    network, graph = ready(words(), encoder=encoder, objective=objective, drop="entries", rate_rule="adversary")
     found = network.outcome(graph, seeded(2))
     assert isinstance(found, Outcome)
     assert found.embeddings.shape == (12, 4)

@@ -245,4 +245,13 @@ def test_cluster_batches_train_on_every_part(graph, clusters, kind):
 def test_a_record_is_the_same_after_json(graph, change, kind):
     for record in fit(graph, kind, **change).history_:
         assert Record.from_dict(json.loads(json.dumps(record.to_dict()))) == record
-        assert list(record.to_dict()) == ["epoch", "loss", "objective", "kl", "spread", "seconds", "rates"]
+        assert list(record.to_dict()) == [
+            "epoch",
+            "loss",
+            "objective",
+            "kl",
+            "spread",
+            "seconds",
+            "rates",
+            "recognized",
+        ]

@@ -1,23 +1,19 @@
-r"""How much of a graph is explained by the rest of it, which is what drop rates are learned from before training.
+r"""How well a graph explains its own edges and attributes, which is what drop rates are learned from before training.
 
-A mask drops what says nothing about a node. So its drop rate is the share of edges, or of attributes, that the rest of
-the graph does not explain. There are two witnesses. View o asks the nodes that are alike in their attributes, and
-view t asks the neighbors. A witness k of node i explains
+An edge or an attribute, an item of node i, is explained by witnesses: other nodes that have it too. Witnesses of node i
+are the k nodes with the most similar attributes, for several k, or its neighbors. A witness explains
 
 - an edge `i - j` if it is j or a neighbor of j: with the probability `A[k, j] / d_k`, A with self-connections;
 - an attribute c of node i if it has c too: with the probability `1 / n_k`, where `n_k` is the number of its attributes.
 
 Let `e` be the mean of these probabilities over the witnesses, and `b` the share of all edges that end in j, or of all
-attributes that are c. Then an item has the likelihood `pi b + (1 - pi) e`: with the probability `pi`, the drop rate, it
+attributes that are c. Then an item has the likelihood `pi b + (1 - pi) e`: with the probability `pi` it is noise, and
 has nothing to do with the node. What is explained never takes part in its explanation. There is one edge and one
-attribute for each node, so the items are close to independent. Together with the Beta prior of `pi`, they have a
-posterior, which `bgcl.augmentation.rate_evidence` approximates. It is narrow where the graph has many nodes.
+attribute for each node, so the items are close to independent.
 
 Attributes that are dense numbers `v` are explained by a normal distribution around the mean of the witnesses' numbers,
 and by the standard normal distribution of the column otherwise.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -25,33 +21,19 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 from torch.nn import functional as F
 
+from bgcl.augmentation.explanations import Explanations
 from bgcl.graph.alike import nearest_among, references
 from bgcl.graph.prepared import Features, PreparedGraph, SparseFeatures
 
 ITEMS = 4096  # nodes whose edges and attributes are looked at; in a smaller graph, all
-WITNESSES = 20  # alike nodes that are asked
+FEWEST, SHARE = 5, 0.1  # alike nodes that are asked: 5, 10, 20, ... up to this share of all
 HELD_OUT = 0.1  # share of a node's attributes that do not decide which nodes are alike
 COLUMNS = 16  # columns of dense numbers that are looked at
-WIDTH = 0.5  # standard deviation of dense numbers around the mean of their witnesses
 _ROWS = 512  # items that are computed at a time
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """For each item, its probability if nothing explains it, and if the witnesses do; both `(n,)`, in float64."""
-
-    background: Tensor
-    explained: Tensor
-
-    def log_likelihood(self, rate: Tensor) -> Tensor:
-        """`sum_i log(pi b_i + (1 - pi) e_i)` at each rate, `(r,)`. The items are divided by the greater of b and e."""
-        greater = torch.maximum(self.background, self.explained)
-        b, e = self.background / greater, self.explained / greater
-        return torch.log(rate[:, None] * b + (1 - rate[:, None]) * e).sum(1) + greater.log().sum()
-
-
 class Witnesses:
-    """The evidence of a graph for its edges and its attributes.
+    """Asks the witnesses of a graph for its edges and its attributes.
 
     Args:
         graph: the graph, with its attributes as the encoder gets them.
@@ -60,9 +42,7 @@ class Witnesses:
         generator: chooses nodes, edges and attributes.
     """
 
-    def __init__(
-        self, graph: PreparedGraph, directions: Tensor, numbers: int, generator: torch.Generator
-    ) -> None:  # fmt: skip
+    def __init__(self, graph: PreparedGraph, directions: Tensor, numbers: int, generator: torch.Generator) -> None:
         self.graph, self.directions, self.numbers = graph, directions, numbers
         chosen = torch.randperm(graph.nodes, generator=generator, device=generator.device)[:ITEMS]
         self.nodes = chosen.sort().values.cpu().numpy()
@@ -71,9 +51,12 @@ class Witnesses:
         shape = graph.nodes, graph.nodes
         self.adjacency = csr_matrix((np.ones(len(column)), column, pointer), shape=shape)  # with self-connections
         self.degree = np.diff(pointer)
+        self.among = references(graph).cpu()
+        most = max(int(SHARE * len(self.among)), min(FEWEST, len(self.among) - 1))
+        self.sizes = [size for i in range(32) if (size := FEWEST << i) <= most] or [most]
 
-    def of_edges(self) -> tuple[Evidence, Evidence] | None:
-        """The evidence of alike nodes and of neighbors for an edge of each node; None if there are no edges."""
+    def of_edges(self) -> Explanations | None:
+        """What explains an edge of each node; None if there are no edges."""
         nodes = self.nodes[self.degree[self.nodes] > 1]
         if not len(nodes):
             return None
@@ -81,15 +64,15 @@ class Witnesses:
         received = self.degree - 1.0
         background = (received[ends] - 1 + 0.5) / (received.sum() - 1 + 0.5 * len(received))
         target = csr_matrix(self.adjacency[ends].multiply(1 / self.degree))  # column k of row i: A[k, j] / d_k
-        by_alike = _mean_of(self._alike(nodes, self._vectors(nodes)), target)
+        by_alike = self._by_alike(nodes, self._vectors(nodes), target)
         others = self._without(self._neighbors(nodes), ends)  # the edge itself is no witness
-        return _evidence(background, by_alike), _evidence(background, _mean_of(others, target))
+        return Explanations.of(background, by_alike, _mean_of(others, target))
 
-    def of_attributes(self) -> tuple[Evidence, Evidence] | None:
-        """The evidence of alike nodes and of neighbors for an attribute of each node; None if there are none."""
+    def of_attributes(self) -> Explanations | None:
+        """What explains an attribute of each node; None if there are no attributes."""
         return self._of_numbers() if self.numbers else self._of_words()
 
-    def _of_words(self) -> tuple[Evidence, Evidence] | None:
+    def _of_words(self) -> Explanations | None:
         words = _presence(self.graph.features)
         count = np.diff(words.indptr)
         nodes = self.nodes[count[self.nodes] > 1]
@@ -103,37 +86,32 @@ class Witnesses:
         present = np.asarray(words.sum(0)).ravel()
         background = (present[column] - 1 + 0.5) / (present.sum() - 1 + 0.5 * len(present))
         target = csr_matrix(csr_matrix(words.T)[column].multiply(1 / np.maximum(count, 1)))  # row i: X[k, c] / n_k
-        by_alike = _mean_of(self._alike(nodes, self._vectors(nodes, held_out)), target)
-        return _evidence(background, by_alike), _evidence(background, _mean_of(self._neighbors(nodes), target))
+        by_alike = self._by_alike(nodes, self._vectors(nodes, held_out), target)
+        return Explanations.of(background, by_alike, _mean_of(self._neighbors(nodes), target))
 
-    def _of_numbers(self) -> tuple[Evidence, Evidence] | None:
+    def _of_numbers(self) -> Explanations | None:
         assert isinstance(self.graph.features, Tensor)
         numbers = self.graph.features[:, : self.numbers].cpu().double()
         numbers = numbers - numbers.mean(0)
         numbers = numbers / numbers.square().mean(0).sqrt().clamp(min=1e-12)
         columns = np.flatnonzero(numbers.var(0).numpy() > 1e-6)
         columns = self.random.permutation(columns)[:COLUMNS]
-        if not len(columns):
-            return None
-        found: list[list[Evidence]] = [[], []]
-        for part, column in zip(
-            np.array_split(self.random.permutation(self.nodes), len(columns)), columns, strict=True
-        ):
-            if not len(part):
+        found = []
+        parts = np.array_split(self.random.permutation(self.nodes), max(len(columns), 1))
+        for part, column in zip(parts, columns, strict=False):
+            if len(part) < 2:
                 continue
             others = numbers.clone()
             others[:, column] = 0
-            alike = self._alike(part, others[part].float(), others.float())
             values = numbers[:, column].numpy()
-            background = _normal(values[part], 0.0, 1.0)
-            for i, witnesses in enumerate((alike, self._neighbors(part))):
-                many = np.asarray(witnesses.sum(1)).ravel()
-                mean = np.asarray(witnesses @ values).ravel()
-                explained = np.where(many > 0.5, _normal(values[part], mean, WIDTH), 0.0)
-                found[i].append(_evidence(background, explained))
-        o, t = (Evidence(*(torch.cat([getattr(e, name) for e in some]) for name in ("background", "explained")))
-                for some in found)  # fmt: skip
-        return o, t
+            told = values[self.among.numpy()[self._alike(part, others[part].float(), others[self.among].float())]]
+            means = np.cumsum(told, 1)[:, np.array(self.sizes) - 1] / self.sizes  # (n, sizes)
+            neighbors = self._neighbors(part)
+            by_alike = np.stack([_around(values[part], mean) for mean in means.T], 1)
+            by_neighbors = _around(values[part], np.asarray(neighbors @ values).ravel())
+            by_neighbors[np.diff(neighbors.indptr) == 1] = 0  # only itself
+            found.append(Explanations.of(_normal(values[part], 0.0, 1.0), by_alike, by_neighbors))
+        return Explanations.joined(found) if found else None
 
     def _neighbor(self, node: int) -> int:
         row = self.adjacency.indices[self.adjacency.indptr[node] : self.adjacency.indptr[node + 1]]
@@ -157,16 +135,32 @@ class Witnesses:
             rows = csr_matrix(rows - rows.multiply(without))
         return torch.from_numpy(rows @ self.directions.cpu().double().numpy()).float()
 
-    def _alike(self, nodes: np.ndarray, vectors: Tensor, all_vectors: Tensor | None = None) -> csr_matrix:
-        """The alike nodes of each node, with weights that sum to one."""
-        among = references(self.graph).cpu()
-        theirs = self._vectors(among.numpy()) if all_vectors is None else all_vectors[among]
+    def _by_alike(self, nodes: np.ndarray, vectors: Tensor, target: csr_matrix) -> np.ndarray:
+        """The mean of `target` over the alike nodes of each item, for each number of them, `(n, sizes)`."""
+        order = self._alike(nodes, vectors, self._vectors(self.among.numpy()))  # (n, most)
+        place = np.full(self.graph.nodes, -1)
+        place[self.among.numpy()] = np.arange(len(self.among))
+        found = np.zeros((len(nodes), len(self.sizes)))
+        for start in range(0, len(nodes), _ROWS):
+            near = order[start : start + _ROWS]
+            rank = np.full((len(near), len(self.among)), near.shape[1])
+            np.put_along_axis(rank, near, np.arange(near.shape[1])[None], 1)
+            part = csr_matrix(target[start : start + _ROWS])
+            row, witness = np.repeat(np.arange(len(near)), np.diff(part.indptr)), place[part.indices]
+            ranks = np.where(witness >= 0, rank[row, witness], near.shape[1])
+            for i, size in enumerate(self.sizes):
+                told = np.bincount(row, weights=part.data * (ranks < size), minlength=len(near))
+                found[start : start + len(near), i] = told / size
+        return found
+
+    def _alike(self, nodes: np.ndarray, vectors: Tensor, theirs: Tensor) -> np.ndarray:
+        """The alike nodes of each node, the most similar first, as places in `among`, `(n, most)`."""
         place = torch.full((self.graph.nodes,), -1)
-        place[among] = torch.arange(len(among))
+        place[self.among] = torch.arange(len(self.among))
         itself = place[torch.from_numpy(nodes)]
-        row, found, _ = nearest_among(F.normalize(vectors, dim=1), F.normalize(theirs, dim=1), itself, WITNESSES)
-        weight = np.full(len(row), len(nodes) / max(len(row), 1))
-        return csr_matrix((weight, (row.numpy(), among[found].numpy())), shape=(len(nodes), self.graph.nodes))
+        most = self.sizes[-1]
+        found = nearest_among(F.normalize(vectors, dim=1), F.normalize(theirs, dim=1), itself, most)[1]
+        return found.numpy().reshape(len(nodes), -1)
 
 
 def _mean_of(witnesses: csr_matrix, target: csr_matrix) -> np.ndarray:
@@ -178,8 +172,10 @@ def _mean_of(witnesses: csr_matrix, target: csr_matrix) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _evidence(background: np.ndarray, explained: np.ndarray) -> Evidence:
-    return Evidence(torch.from_numpy(np.asarray(background, float)), torch.from_numpy(np.asarray(explained, float)))
+def _around(values: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """The density of values around what witnesses say, with the deviation that they have from it, at most 1."""
+    width = min(max(float(np.sqrt(np.square(values - mean).mean())), 0.05), 1.0)
+    return _normal(values, mean, width)
 
 
 def _normal(values: np.ndarray, mean: np.ndarray | float, width: float) -> np.ndarray:

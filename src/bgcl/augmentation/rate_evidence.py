@@ -4,8 +4,8 @@ r"""The posterior of a drop rate under evidence: the Kumaraswamy distribution th
 The expectation is a sum over quantiles of q at Gauss-Legendre nodes. The likelihood is concave in `pi`, so every start
 leads to the same posterior.
 
-A view that drops everything says nothing. So if more than `MOST` of the items are not explained, the posterior is
-that of as many items of which the share `MOST` is not explained.
+A view that drops everything says nothing, and one that drops nothing has no uncertainty. So a share beyond `LEAST` and
+`MOST` counts as one at these bounds.
 """
 
 import logging
@@ -16,13 +16,15 @@ import torch
 from torch import Tensor
 
 from bgcl.augmentation.drop_rates import kumaraswamy_beta_kl, quantile_nodes
-from bgcl.augmentation.evidence import Evidence, Witnesses
+from bgcl.augmentation.evidence import Witnesses
+from bgcl.augmentation.explanations import Evidence, Explanations, noise_and_repetition
 from bgcl.augmentation.masks import Mask
 from bgcl.augmentation.views import VIEWS, Augmentation
 
 log = logging.getLogger("bgcl")
 
-MOST = 0.8  # the greatest rate that is learned
+LEAST, MOST = 0.02, 0.8  # the least and the greatest rate that is learned
+RANDOM, ENOUGH = 0.02, 100  # so many items that explanations tell less about, in nats, look random
 Kind = Literal["edges", "attributes"]
 Pair = tuple[float, float]
 
@@ -41,7 +43,7 @@ def fit_kumaraswamy(evidence: Evidence, start: Pair = (1.0, 1.0), prior: Pair = 
     """
     a, b = (torch.tensor(value, dtype=torch.float64) for value in start)
     median = (-torch.expm1(math.log(0.5) / b)) ** (1 / a)
-    near = torch.tensor(unexplained(evidence), dtype=torch.float64)
+    near = torch.tensor(evidence.share(), dtype=torch.float64)
     for first, width in ((median, a.log()), (near, torch.tensor(2.0))):
         found = _search(torch.stack([torch.logit(first.clamp(0.01, 0.99)), width.clamp(-2, 3)]), evidence, prior)
         if all(map(math.isfinite, found)):
@@ -54,7 +56,7 @@ def _search(place: Tensor, evidence: Evidence, prior: Pair) -> Pair:
     optimizer = torch.optim.LBFGS(
         [place], max_iter=200, tolerance_grad=1e-6, tolerance_change=1e-10, line_search_fn="strong_wolfe"
     )
-    items = max(len(evidence.background), 1)
+    items = max(len(evidence.background) if evidence.weight is None else float(evidence.weight.sum()), 1.0)
 
     def closure() -> Tensor:
         optimizer.zero_grad()
@@ -76,58 +78,56 @@ def _from_median(place: Tensor) -> tuple[Tensor, Tensor]:
     return a, math.log(2) / complement.clamp(min=1e-300)
 
 
-def bounded(evidence: Evidence) -> tuple[Evidence, float]:
-    """The evidence that a rate is learned from, and the share of the items that is not explained."""
-    share = unexplained(evidence)
-    if share <= MOST:
-        return evidence, share
-    items = len(evidence.background)
-    dropped = (torch.arange(items) < MOST * items).double()
-    return Evidence(dropped, 1 - dropped), share
-
-
-def unexplained(evidence: Evidence) -> float:
-    """The share of the items that is not explained: the rate with the greatest likelihood, by bisection."""
-    greater = torch.maximum(evidence.background, evidence.explained)
-    b, e = evidence.background / greater, evidence.explained / greater
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        slope = ((b - e) / (middle * b + (1 - middle) * e)).sum()
-        low, high = (middle, high) if slope > 0 else (low, middle)
-    return (low + high) / 2
+def bounded(evidence: Evidence) -> Evidence:
+    """The evidence, or as much evidence for the bound if its share is beyond one."""
+    share = evidence.share()
+    if LEAST <= share <= MOST:
+        return evidence
+    items = len(evidence.background) if evidence.weight is None else float(evidence.weight.sum())
+    return Evidence.counted(min(max(share, LEAST), MOST), items)
 
 
 def learn_rates(augmentation: Augmentation, witnesses: Witnesses, start: Pair, prior: Pair) -> None:
-    """Give every learned drop rate its posterior under the evidence of the graph.
+    """Give every learned drop rate its posteriors under the evidence of the graph: for training, and for draws.
 
-    Masks of connections and of positive pairs have the evidence for edges, masks of attributes that for attributes.
     Without evidence, because the graph has no edges or no attributes, a rate keeps its prior.
     """
-    found: dict[Kind, tuple[Evidence, Evidence] | None] = {}
-    fitted: dict[tuple[Kind, int], Pair] = {}
+    found: dict[Kind, Explanations | None] = {}
+    fitted: dict[Kind, tuple[Pair, Pair]] = {}
     for mask in augmentation.masks:
         kind = evidence_of(mask)
         if mask.rate is not None or kind in found:
             continue
-        both = found[kind] = witnesses.of_edges() if kind == "edges" else witnesses.of_attributes()
-        if both is None:
+        every = found[kind] = witnesses.of_edges() if kind == "edges" else witnesses.of_attributes()
+        if every is None:
             continue
-        shares = []
-        for i, evidence in enumerate(both):
-            evidence, share = bounded(evidence)
-            shares.append(share)
-            fitted[kind, i] = fit_kumaraswamy(evidence, start, prior)
-        if min(shares) > MOST:
+        training, drawing = _evidence(kind, every), every.by_all()
+        fitted[kind] = _fit(training, start, prior), _fit(drawing, start, prior)
+        if drawing.told() < RANDOM and len(every.background) >= ENOUGH:
             log.warning(
-                "The %s of this graph look random: neither alike nodes nor neighbors explain them (shares that are not "
-                "explained: %.2f and %.2f). Drop rates stay at %g. Check that %s belong to the right nodes.",
-                kind, *shares, MOST, kind,
-            )  # fmt: skip
-    for i, view in enumerate(VIEWS):
-        for mask, rate in augmentation.of(view):
-            if rate.learned and (evidence_of(mask), i) in fitted:
-                rate.set_posterior(*fitted[evidence_of(mask), i])
+                "The %s of this graph look random: neither alike nodes nor neighbors explain them. Check that they "
+                "belong to the right nodes.",
+                kind,
+            )
+    for view in VIEWS:
+        for i, is_drawing in enumerate((False, True)):
+            for mask, rate in augmentation.of(view, drawing=is_drawing):
+                if rate.learned and evidence_of(mask) in fitted:
+                    rate.set_posterior(*fitted[evidence_of(mask)][i])
+
+
+def _evidence(kind: Kind, every: Explanations) -> Evidence:
+    """What a rate of training is learned from.
+
+    A wrong edge makes a wrong positive or propagates a wrong attribute, so edges that are noise are dropped. From the
+    attributes, a view also leaves out what the others tell, so that it has to be restored.
+    """
+    evidence = every.by_alike()
+    return evidence if kind == "edges" else noise_and_repetition(evidence)
+
+
+def _fit(evidence: Evidence, start: Pair, prior: Pair) -> Pair:
+    return fit_kumaraswamy(bounded(evidence), start, prior)
 
 
 def evidence_of(mask: Mask) -> Kind:

@@ -43,43 +43,54 @@ class Positives:
 
 
 class Augmentation(nn.Module):
-    """The masks, and the drop rates of each mask in each view."""
+    """The masks, and the drop rates of each mask in each view.
+
+    With `own_draws`, there are other rates for draws of embeddings than for training. Without, draws are made at a
+    fraction of the rates of training.
+    """
 
     def __init__(
         self, masks: Sequence[Mask], layers: int, *, hard: bool = False, temperature: float = 0.3,
         draw: Literal["sample", "median"] = "sample", start: tuple[float, float] = (1.0, 1.0),
-        prior: tuple[float, float] = (1.0, 1.0),
+        prior: tuple[float, float] = (1.0, 1.0), own_draws: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
         self.masks, self.layers = tuple(masks), layers
         self.hard, self.temperature, self._draw = hard, temperature, draw
-        self.rates = nn.ModuleDict({
-            view: nn.ModuleList(
-                DropRate(_rates_shape(mask, layers), rate=mask.rate and mask.rate[i], start=start, prior=prior)
-                for mask in masks
-            )
-            for i, view in enumerate(VIEWS)
-        })  # fmt: skip
+
+        def make() -> nn.ModuleDict:
+            return nn.ModuleDict({
+                view: nn.ModuleList(
+                    DropRate(_rates_shape(mask, layers), rate=mask.rate and mask.rate[i], start=start, prior=prior)
+                    for mask in masks
+                )
+                for i, view in enumerate(VIEWS)
+            })  # fmt: skip
+
+        self.rates = make()
+        self.rates_of_draws = make() if own_draws else None
 
     @property
     def learned(self) -> bool:
         return any(mask.rate is None for mask in self.masks)
 
-    def of(self, view: View) -> list[tuple[Mask, DropRate]]:
-        """Each mask of a view with its drop rates."""
-        rates = cast("nn.ModuleList", self.rates[view])
+    def of(self, view: View, *, drawing: bool = False) -> list[tuple[Mask, DropRate]]:
+        """Each mask of a view with its drop rates; with `drawing`, those of draws of embeddings."""
+        every = self.rates_of_draws if drawing else self.rates
+        assert every is not None
+        rates = cast("nn.ModuleList", every[view])
         return list(zip(self.masks, cast("list[DropRate]", list(rates)), strict=True))
 
     def draw(
         self, view: View, graph: PreparedGraph, inputs: Sequence[LayerInput], generator: torch.Generator, *,
-        hard: bool = False, scale: float = 1.0,
+        hard: bool = False, scale: float | None = 1.0,
     ) -> list[LayerMask]:  # fmt: skip
         """Draw the masks of a view at `scale` times its drop rates: one `LayerMask` for each layer.
 
-        The drop rates are a draw from their posterior, or its median.
+        The drop rates are a draw from their posterior, or its median. If `scale` is None, they are the rates of draws.
         """
         layers = [LayerMask() for _ in range(self.layers)]
-        for mask, rate in self.of(view):
+        for mask, rate in self.of(view, drawing=scale is None):
             if mask.on == "positives":
                 continue
             logit = self._logit(rate, generator, scale)
@@ -92,13 +103,14 @@ class Augmentation(nn.Module):
         return layers
 
     def draw_positives(
-        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False, scale: float = 1.0
-    ) -> Positives | None:
+        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False,
+        scale: float | None = 1.0,
+    ) -> Positives | None:  # fmt: skip
         """Draw the positives of each node in a view; None if no mask acts on positives.
 
         Of each pair of neighbors that are kept, one is a positive of the other, and a node is one of itself.
         """
-        masks = [(mask, rate) for mask, rate in self.of(view) if mask.on == "positives"]
+        masks = [(mask, rate) for mask, rate in self.of(view, drawing=scale is None) if mask.on == "positives"]
         if not masks:
             return None
         kept: Tensor = torch.ones(len(graph.connections), 1, device=generator.device)
@@ -110,18 +122,20 @@ class Augmentation(nn.Module):
         weight = weight / total.index_select(0, graph.connections.row)
         return Positives(graph.connections, weight[:, 0], kept)
 
-    def _logit(self, rate: DropRate, generator: torch.Generator, scale: float) -> Tensor:
+    def _logit(self, rate: DropRate, generator: torch.Generator, scale: float | None) -> Tensor:
         """`logit(pi)` of the rates at which masks are drawn, `(layers, blocks)` or with 1."""
         logit = rate.draw(generator) if self._draw == "sample" else rate.median()
-        return logit if scale == 1 else torch.logit(scale * torch.sigmoid(logit))
+        return logit if scale in (None, 1) else torch.logit(scale * torch.sigmoid(logit))
 
     def _keep(self, logit: Tensor, noise: Tensor, hard: bool) -> Tensor:
         return (straight_through if hard or self.hard else concrete)(logit, noise, self.temperature)
 
-    def posteriors(self) -> dict[str, list[RatePosterior]]:
-        """For each view, the posterior of each mask's drop rates."""
+    def posteriors(self, *, drawing: bool = False) -> dict[str, list[RatePosterior]]:
+        """For each view, the posterior of each mask's drop rates; with `drawing`, those of draws of embeddings."""
         with torch.no_grad():
-            return {view: [rate.posterior(str(mask)) for mask, rate in self.of(view)] for view in VIEWS}
+            return {
+                view: [rate.posterior(str(mask)) for mask, rate in self.of(view, drawing=drawing)] for view in VIEWS
+            }
 
     def kl(self) -> Tensor:
         """`KL(q(Z, Pi) || p(Z, Pi))`. It is the KL of the rates, because `q(Z | Pi) = p(Z | Pi)`."""

@@ -14,7 +14,7 @@ from bgcl.data.recipe import Recipe
 from bgcl.model.training import Record
 from bgcl.settings import Settings
 
-FORMAT = 6
+FORMAT = 7
 ABOUT, TENSORS, FITTED = "model.toml", "model.safetensors", "fitted.safetensors"
 HISTORY, RECIPE = "history.jsonl", "graph.json"
 BEGUN, WHOLE = ".begun", ".whole"  # folders of a new run: not all of its files are there yet; all are

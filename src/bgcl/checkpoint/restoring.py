@@ -103,12 +103,20 @@ def resume(training: Training, settings: Settings, graph: GraphFacts, folder: Pa
     with one_line(folder / TENSORS):
         _check_state(training, saved.training)
         training.restore(saved.training)
+        if training.watch is not None:
+            training.recognized += [_recognized(record) for record in saved.history]
     if (settings.epochs or 0) < training.epoch:
         raise BGCLError(f"{folder} is at epoch {training.epoch} already, beyond the {settings.epochs} asked for.")
     put_in_place(folder)
     write_about(folder, settings, graph, saved.recipe)
     write_history(folder, saved.history)
     return saved.history
+
+
+def _recognized(record: Record) -> float:
+    if record.recognized is None:
+        raise ValueError(f"epoch {record.epoch} of the history does not say how well nodes are recognized")
+    return record.recognized
 
 
 def _check_state(training: Training, state: Mapping[str, Tensor]) -> None:

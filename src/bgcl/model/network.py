@@ -58,6 +58,7 @@ class Network(nn.Module):
             draw=settings.rate_draw,
             start=settings.rate_start,
             prior=settings.beta_prior(),
+            own_draws=settings.rate_rule == "evidence",
         )
 
     def reset_parameters(self, generator: torch.Generator) -> None:
@@ -101,9 +102,13 @@ class Network(nn.Module):
         return found
 
     def encode(
-        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False, scale: float = 1.0
-    ) -> Tensor:
-        """One draw of the encoder's output in a view, `(N, w)`, with masks at `scale` times the drop rates."""
+        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False,
+        scale: float | None = 1.0,
+    ) -> Tensor:  # fmt: skip
+        """One draw of the encoder's output in a view, `(N, w)`, with masks at `scale` times the drop rates.
+
+        If `scale` is None, masks are drawn at the rates that were inferred for draws.
+        """
         masks = self.augmentation.draw(view, graph, self.encoder.inputs(graph), generator, hard=hard, scale=scale)
         found: Tensor = self.encoder(graph, masks)
         return found
@@ -114,11 +119,12 @@ class Network(nn.Module):
             return self.parts.alike(graph, self.encoder(graph)) if self.parts.needs_alike else {}
 
     def draw(
-        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False, scale: float = 1.0,
-        alike: Alike | None = None,
+        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False,
+        scale: float | None = 1.0, alike: Alike | None = None,
     ) -> Tensor:  # fmt: skip
         """One draw of the embeddings in a view, `(N, d)`, with masks at `scale` times the drop rates.
 
+        If `scale` is None, masks are drawn at the rates that were inferred for draws.
         `alike` is what the method `alike` returns for the graph. Without it, it is computed.
         """
         inputs = self.encoder.inputs(graph)

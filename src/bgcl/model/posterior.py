@@ -12,8 +12,8 @@ from bgcl.model.network import Alike, Network
 
 
 def draws(
-    network: Network, graph: PreparedGraph, samples: int, generator: torch.Generator, *, scale: float, hard: bool,
-    alike: Alike | None = None,
+    network: Network, graph: PreparedGraph, samples: int, generator: torch.Generator, *, scale: float | None,
+    hard: bool, alike: Alike | None = None,
 ) -> Iterator[Tensor]:  # fmt: skip
     """`samples` draws of the embeddings, each `(N, d)`, in turn from the posteriors of the two views."""
     alike = network.alike(graph) if alike is None else alike
@@ -24,7 +24,7 @@ def draws(
 
 
 def pairs_of_views(
-    network: Network, graph: PreparedGraph, pairs: int, generator: torch.Generator, *, scale: float
+    network: Network, graph: PreparedGraph, pairs: int, generator: torch.Generator, *, scale: float | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Draws of the encoder's output in both views, `(N, w)` each, before the parts of the embedding are made."""
     for _ in range(pairs):

@@ -19,6 +19,7 @@ from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
 from bgcl.model.seeding import seeded_from
+from bgcl.model.stopping import Watch, is_settled
 from bgcl.settings import Settings
 
 log = logging.getLogger("bgcl")
@@ -41,6 +42,7 @@ class Record:
     spread: float
     seconds: float
     rates: dict[str, list[RatePosterior]]  # for each view, the posterior of each mask's drop rates
+    recognized: float | None = None  # how well nodes are recognized, which decides when training ends
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as values that JSON can store."""
@@ -69,11 +71,20 @@ class Training:
         self.rates = torch.optim.Adam(self.theta_a, lr=settings.lr_rates or 0.0) if by_adversary else None
         self.epoch = 0
         self._warned = False
+        self.watch: Watch | None = None
+        if settings.until_settled and isinstance(batches, NodeBatches):
+            self.watch = Watch(network, batches, settings.seed)
+        self.recognized: list[float] = [] if self.watch is None else [self.watch.recognized()]
 
     def run(self) -> Iterator[Record]:
-        """Train to the last epoch, and yield the record of each epoch."""
-        while self.epoch < (self.settings.epochs or 0):
+        """Train until it settles or to the last epoch, and yield the record of each epoch."""
+        while self.epoch < (self.settings.epochs or 0) and not self.settled:
             yield self.step()
+
+    @property
+    def settled(self) -> bool:
+        """Whether training may end before its last epoch, because more of it would gain little."""
+        return self.watch is not None and is_settled(self.recognized, self.batches.count)
 
     def step(self) -> Record:
         """One epoch."""
@@ -92,6 +103,8 @@ class Training:
         self.epoch += 1
         with torch.no_grad():
             kl = float(self.network.augmentation.kl())
+        if self.watch is not None:
+            self.recognized.append(self.watch.recognized())
         record = Record(
             epoch=self.epoch,
             loss=_mean(losses),
@@ -100,6 +113,7 @@ class Training:
             spread=_mean(spreads),
             seconds=time.perf_counter() - start,
             rates=self.network.augmentation.posteriors(),
+            recognized=self.recognized[-1] if self.recognized else None,
         )
         self._warn_of_collapse(record)
         return record

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from bgcl.reporting.look import COLORS, DASHES
 from bgcl.reporting.plots import look, save
-from bgcl.reproduce import results
+from bgcl.reproduce import rates_page, results
 from bgcl.reproduce.experiments import EXPERIMENTS, TITLES
 from bgcl.reproduce.results import Result
 
@@ -59,13 +59,15 @@ def astd_picture(found: Sequence[Result]) -> Figure:
     return figure
 
 
-FIGURES = {"pavpu": pavpu_picture, "astd": astd_picture}
+FIGURES = {"pavpu": pavpu_picture, "astd": astd_picture, "rates": rates_page.picture}
 SOURCE = re.compile(rb"results sha256 ([0-9a-f]{64})")
 
 
 def figure_digest(found: Sequence[Result]) -> str:
     """A digest of the numbers that a figure shows."""
-    shown = [{name: result.get(name) for name in ("cell", "curves", "quantiles")} for result in found]
+    shown = [
+        {name: result.get(name) for name in ("cell", "curves", "quantiles", "criteria", "accuracy")} for result in found
+    ]
     return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 

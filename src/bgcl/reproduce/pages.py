@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bgcl.reproduce import field_page, paper, results
+from bgcl.reproduce import field_page, paper, rates_page, results
 from bgcl.reproduce.experiments import EXPERIMENTS, LEARNED, REASONS, TITLES, Experiment, variants
 from bgcl.reproduce.figures import FIGURES, panels
 from bgcl.reproduce.results import Result, accuracy_text
@@ -198,7 +198,7 @@ def _training(ours: list[Result]) -> str:
 def text(name: str, found: Sequence[Result]) -> str:
     """The tables of an experiment for the terminal."""
     every = tables(name, found)
-    if name == "field":
+    if name in INTRODUCTIONS:
         return "\n\n".join(f"{title}\n{_plain(rows)}" for title, rows in every.items())
     return "\n\n".join(_plain(rows) for rows in every.values())
 
@@ -215,6 +215,8 @@ def tables(name: str, found: Sequence[Result]) -> dict[str, Rows]:
         return against | ablation_rows(found)
     if name == "field":
         return field_page.tables(found)
+    if name == "rates":
+        return rates_page.tables(found)
     every = {experiment.title: accuracy_rows(experiment, found)}
     ours = "bgcl" if name == "table1" else "bgcl-fixed"
     for title, rows in (
@@ -249,10 +251,10 @@ def page(folder: Path, introduction: str) -> str:
         parts.append(f"## {title}")
         if name in FIGURES:
             parts.append(f"![{title}](images/{name}.png)")
-        if name == "field":
-            parts.append(field_page.INTRODUCTION)
+        if name in INTRODUCTIONS:
+            parts.append(INTRODUCTIONS[name])
         for heading, rows in tables(name, found).items():
-            if name not in FIGURES and heading != EXPERIMENTS[name].title:
+            if (name not in FIGURES or name in INTRODUCTIONS) and heading != EXPERIMENTS[name].title:
                 parts.append(f"### {heading[0].upper()}{heading[1:]}")
             parts.append(markdown(rows))
         parts.append(_how(found))
@@ -291,7 +293,9 @@ HEADINGS = {
     "astd": "Figures 3 and 4: noise in the attributes",
     "ablations": "Ablations",
     "field": "The field: other methods on the same splits",
+    "rates": "Learned rates and a grid of fixed rates",
 }
+INTRODUCTIONS = {"field": field_page.INTRODUCTION, "rates": rates_page.INTRODUCTION}
 
 
 def _how(found: Sequence[Result]) -> str:

@@ -1,6 +1,7 @@
-"""The experiment `rates`: the default with fixed drop rates on a grid, and what criteria without labels say of each point.
+"""The experiment `rates`: the default with fixed drop rates on a grid, next to the rates that it learns.
 
-A share of the edges is held out from training, to compute their likelihood. The embedding is made on the whole graph.
+Criteria without labels are computed at each point, to see whether they would find good rates. A share of the edges is
+held out from training, to compute their likelihood. The embedding is made on the whole graph.
 Scores are those of the development half, because this experiment is made to choose.
 """
 
@@ -26,6 +27,7 @@ DATASETS = (
 GRID = (0.1, 0.3, 0.5, 0.7, 0.9)
 HELD_OUT = 0.05  # share of the edges
 MOST, DRAWS, SPLITS = 4096, 4, 5
+LEARNED = "learned"
 CRITERIA = {
     "rank": "effective rank of the encoder's output (RankMe)",
     "edges": "likelihood of held-out edges",
@@ -35,17 +37,24 @@ CRITERIA = {
 
 
 def rate_cells(dataset: str, *, seeds: int | None, splits: int | None, quick: dict[str, Any] | None) -> list[Cell]:
-    """The cells of the grid on a data set."""
-    points = [(entries, neighbors) for entries in GRID for neighbors in GRID]
+    """The cells of the grid on a data set, and the one with learned rates."""
+    points: dict[str, dict[str, Any]] = {LEARNED: {}}
+    points |= {
+        f"{entries} and {neighbors}": {
+            "drop": [f"entries at {entries}", f"neighbors at {neighbors}"],
+            "until_settled": False,
+        }  # fmt: skip
+        for entries in GRID
+        for neighbors in GRID
+    }
     how = {"masks": False, "head": "mixture", "criteria": True}
     return [
         Cell(
             "bgcl-default", dataset, seed, "development", splits or (SPLITS if quick is None else 3),
-            {"drop": [f"entries at {entries}", f"neighbors at {neighbors}"]} | (quick or {}), how,
-            label=f"{entries} and {neighbors}",
+            settings | (quick or {}), how, label=label,
         )
         for seed in range(1 if quick is not None else seeds or 1)
-        for entries, neighbors in (points if quick is None else points[:2])
+        for label, settings in list(points.items())[: None if quick is None else 2]
     ]  # fmt: skip
 
 
