@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_matrix
 
 from bgcl.data import written_dates
+from bgcl.data.spelling import tidy
 from bgcl.data.tables import Table
 from bgcl.data.values import as_text, coded, numbers, power_of_two, vectors
 from bgcl.data.words import word_matrix
@@ -140,7 +141,7 @@ class Category(Column):
 
     def apply(self, table: Table, notes: list[str]) -> Block:
         codes, values = coded(table, self.name)
-        found = pc.index_in(values, value_set=pa.array(self.values, type=pa.string())).fill_null(-1)
+        found = pc.index_in(values, value_set=tidy(pa.array(self.values, type=pa.string()))).fill_null(-1)
         place = np.append(found.to_numpy(zero_copy_only=False).astype(np.int64), -1)[codes]
         absent = codes < 0
         unseen = (place < 0) & ~absent

@@ -16,6 +16,7 @@ from bgcl.errors import BGCLError
 LINE = re.compile(r"\r\n|\r|\n")
 _BLANK = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 _COMMENTS = re.compile(r"(?:[ \t]*(?:[#%][^\r\n]*)?(?:\r\n|\r|\n))*")
+_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _SAMPLE = 1000  # rows that decide on the delimiter and the header
 _FORMATS = (
     (b"PAR1", "a Parquet file. Rename it to .parquet."),
@@ -176,9 +177,9 @@ def _looks_like_values(cells: list[str], rows: list[list[str]], form: Form) -> b
 
 
 def is_number(text: str) -> bool:
-    """Whether Python reads a text as a number."""
+    """Whether a text is a number, perhaps with a decimal comma."""
     try:
-        float(text)
+        float(text.replace(",", ".") if _COMMA.fullmatch(text.strip()) else text)
     except ValueError:
         return False
     return True

@@ -11,6 +11,7 @@ from bgcl.data.tables import Source
 from bgcl.errors import BGCLError
 
 _COMPARED = 6  # columns whose values are compared
+_ALIKE = 20  # columns whose names are compared
 _CLEAR = 0.2  # share of common ids from which two columns clearly hold the same nodes
 
 
@@ -37,7 +38,8 @@ def find_ends(edges: Source, options: Options) -> tuple[str, str]:
 def _by_name(names: list[str]) -> tuple[str, str] | None:
     lower = {name.lower(): name for name in names}
     pairs = [(lower[a], lower[b]) for a, b in ENDS if a in lower and b in lower]
-    pairs += [(a, b) for a, b in combinations(names, 2) if are_alike(a, b)] if len(names) <= 100 else []
+    named = [name for name in names[:_ALIKE] if not name.startswith("column ")]  # not those of a table without header
+    pairs += [(a, b) for a, b in combinations(named, 2) if are_alike(a, b)]
     return pairs[0] if pairs else None
 
 

@@ -162,8 +162,6 @@ def _look_at_reading(found: Inspection, reading: Reading) -> None:
         found.warnings.append(f"{reading.unknown:,} edge(s) lead to nodes not in the table. They are left out.")
     if reading.without_weight:
         found.warnings.append(f"{reading.without_weight:,} edge(s) have the weight 0. They are left out.")
-    if reading.unused:
-        found.warnings.append(f"These columns of the edges are not used: {', '.join(reading.unused)}.")
     if reading.nodes is not None:
         for column in reading.recipe.columns:
             _look_at_column(found, reading.nodes, column, reading)

@@ -132,7 +132,7 @@ def _as_given(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules
 
 def _spelled(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules) -> tuple[Array, Any]:
     """The different labels of a column of text, one for each class."""
-    codes, values = coded(table, name)
+    codes, values = coded(table, name, exact=True)
     counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
     classes = [each for each in known if isinstance(each, str)]
     names = spell(values.to_pylist(), counts, classes, rules, table.at(None, name))

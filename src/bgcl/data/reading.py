@@ -104,8 +104,20 @@ def _read(sources: Sources, options: Options, recipe: Recipe | None) -> Reading:
     if weights is not None:
         reading.data.edge_weight = torch.from_numpy(weights)
     if new:
-        reading.notes += notes_of_columns(tables, recipe)
+        reading.notes += [*_notes_of_edges(reading), *notes_of_columns(tables, recipe)]
     return reading
+
+
+def _notes_of_edges(reading: Reading) -> list[str]:
+    """Notes on columns of the edges that are not used."""
+    notes = []
+    if reading.recipe.weight:
+        notes.append(f"The weights in '{reading.recipe.weight}' become edge_weight. No model uses them yet.")
+    if reading.unused:
+        like = weight_like(reading.unused)
+        more = f" If '{like}' is the weight of an edge, use --weight {like}." if like else ""
+        notes.append(f"These columns of the edges are not used: {', '.join(reading.unused)}.{more}")
+    return notes
 
 
 def _with_features(
@@ -235,7 +247,8 @@ def _labels(
     table = labels or nodes
     if table is None or recipe.label is None or recipe.label not in table.columns.column_names:
         return None, recipe
-    given = recipe.missing_label or USUAL if options is None else options.missing_label
+    at_training = USUAL if recipe.missing_label is None else recipe.missing_label
+    given = at_training if options is None else options.missing_label
     rules = LabelRules(given, recipe.exact, guesses=reading.guesses)
     with readable(table.at(None, recipe.label), f"Use text or numbers, or leave it out with --ignore {recipe.label}."):
         y, classes = encode_labels(

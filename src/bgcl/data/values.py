@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bgcl.data import written_dates, written_numbers
+from bgcl.data.spelling import is_untidy, tidy
 from bgcl.data.tables import Table
 from bgcl.errors import BGCLError
 
@@ -104,10 +105,10 @@ def power_of_two(values: Array) -> Array:
     return np.asarray(np.where(greatest > 0, np.ldexp(1.0, exponent - 1), 1.0))
 
 
-def coded(table: Table, name: str) -> tuple[Array, Any]:
+def coded(table: Table, name: str, *, exact: bool = False) -> tuple[Array, Any]:
     """For each row the index `(N,)` of its value among the column's different values, and these values as text.
 
-    The index is -1 where the value is missing or empty.
+    The index is -1 where the value is missing or empty. Unless `exact`, blanks around a value do not count.
     """
     if ("codes", name) in table.memo:
         codes, values = table.memo["codes", name]
@@ -127,6 +128,10 @@ def coded(table: Table, name: str) -> tuple[Array, Any]:
     if not keep.all():  # number the rest again
         number = np.where(keep, np.cumsum(keep) - 1, -1)
         codes, values = np.append(number, -1)[codes], values.filter(pa.array(keep))
+    if not exact and is_untidy(values):
+        plain = tidy(values).dictionary_encode()
+        codes = np.append(plain.indices.to_numpy(zero_copy_only=False).astype(np.int64), -1)[codes]
+        values = plain.dictionary
     table.memo["codes", name] = codes, values
     return codes, values
 
