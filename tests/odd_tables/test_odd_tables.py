@@ -1,5 +1,6 @@
 """The catalogue of odd tables: each is understood as it is meant, or refused with the option that settles it."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,41 @@ def test_an_odd_table_is_understood_or_refused(odd: OddTable, tmp_path: Path):
     for pattern in case.get("silent", []):
         assert not re.search(pattern, told), told
     check_read_again(reading)
+
+
+OPTIONS = sorted({name for odd in CASES for name in odd.case.get("options", {})} | {"labels_file"})
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_command_understands_the_same_by_its_options(name: str, tmp_path: Path, run):
+    """The first case with each option, read by `bgcl inspect`."""
+    uses = [odd.case for odd in CASES if name in odd.case or name in odd.case.get("options", {})]
+    case = next(case for case in uses if "error" not in case)
+    path = write_files(case, tmp_path)
+    flags = ["--labels", str(tmp_path / case["labels_file"])] if "labels_file" in case else []
+    code, out, err = run("inspect", str(path), *flags, *flags_of(case.get("options", {})), "--json")
+    assert code == 0, err
+    options = make_options(**case.get("options", {}))
+    labels = tmp_path / case["labels_file"] if "labels_file" in case else None
+    expected = inspect(read_files(path, options=options, labels=labels))
+    found = json.loads(out)
+    assert {key: found[key] for key in ("nodes", "edges", "classes", "columns", "guesses")} == {
+        key: getattr(expected, key) for key in ("nodes", "edges", "classes", "columns", "guesses")
+    }
+
+
+def flags_of(options: dict[str, Any]) -> list[str]:
+    """The flags of a command for the options of `bgcl.load`."""
+    found = []
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            found.append(flag if value else f"--no-{flag[2:]}")
+        elif name == "missing_label":
+            found.append(f"{flag}={','.join(value)}")
+        else:
+            found += [part for each in (value if isinstance(value, list) else [value]) for part in (flag, str(each))]
+    return found
 
 
 def what_is_understood(reading: Reading) -> dict[str, Any]:

@@ -11,6 +11,12 @@ _MOST = 50  # columns that are compared
 _FEW = 0.5  # share of the ids up to which the usual column is hardly the right one
 
 
+def has_known(source: Source, name: str, ids: Any) -> bool:
+    """Whether one of a column's values is among the ids, Arrow texts."""
+    values = source.read([name], ids=[name]).columns[name].cast(pa.string())
+    return bool(pc.any(pc.is_in(values, value_set=ids)).as_py())
+
+
 def share_known(source: Source, name: str, ids: Any) -> float:
     """The share of a column's values that are among the ids, Arrow texts; 0 if a value occurs twice, unlike an id."""
     values = _different(source, name)

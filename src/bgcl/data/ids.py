@@ -17,6 +17,7 @@ Array = npt.NDArray[Any]
 
 _WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"  # without leading zeros or plus sign, so that the number prints as it was written
 _WITH_POINT = r"^(0|-?[1-9][0-9]{0,17})\.0+$"  # pandas writes 24.0 for 24 if an id of the column was missing
+_DIFFERENT = "Give every node a different id. If each row is a feature of a node, use --feature."
 _ROOM = 4  # a lookup table with at most this many entries for each id is faster than a binary search
 
 
@@ -154,7 +155,7 @@ class IdError(BGCLError):
 class Lookup:
     """Finds the number of the node that has an id. Nodes are numbered in the order of their table."""
 
-    def __init__(self, column: IdColumn) -> None:
+    def __init__(self, column: IdColumn, remedy: str = _DIFFERENT) -> None:
         self.column = column
         self.is_text = column.is_text
         values = column.values.combine_chunks() if isinstance(column.values, pa.ChunkedArray) else column.values
@@ -178,8 +179,7 @@ class Lookup:
             other = int(first[row])
             raise IdError(
                 f"{column.table.at(max(row, other), column.name)}: row {column.table.first + min(row, other)} has the "
-                f"same id {values[row].as_py()!r}. Give every node a different id. If each row is a feature of a node, "
-                "use --feature."
+                f"same id {values[row].as_py()!r}. {remedy}"
             )
 
     def numbers(self, values: Any) -> Array:

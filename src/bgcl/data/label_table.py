@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from bgcl.data.id_by_values import share_known
+from bgcl.data.id_by_values import has_known, share_known
 from bgcl.data.known_names import LABELS
 from bgcl.data.options import Options
 from bgcl.data.roles import first_named, usual_id
@@ -58,7 +58,7 @@ def _find_id(labels: Source, ids: Any, guesses: list[str]) -> str:
     if every.get(best, 0.0) > share and every[best] > 0.5:
         guesses.append(f"{file_name(labels)}: '{best}' has the ids of the edges, '{usual}' has not")
         return best
-    if share == 0:
+    if share == 0 and not has_known(labels, usual, ids):
         raise BGCLError(
             f"{labels.name}: no value of column '{usual}' is the id of a node. Name the column of ids with --id, or "
             "correct the ids."
