@@ -49,9 +49,10 @@ def id_columns(*columns: tuple[Table, str], exact: bool = False, guesses: list[s
     found = [IdColumn(table, name, _plain(table, name)) for table, name in columns]
     if not any(column.is_text for column in found):
         return found
-    if not exact:
+    whole = _are_whole(found)
+    if not exact and not all(whole):
         found = _without_points(_without_blanks(found, guesses), guesses)
-    whole = [is_whole(c.values) if c.is_text and c.table.as_written else not c.is_text for c in found]
+        whole = _are_whole(found)
     if all(whole):
         return [IdColumn(c.table, c.name, c.values.cast(pa.int64())) for c in found]
     if all(column.is_text for column in found):
@@ -65,6 +66,11 @@ def id_columns(*columns: tuple[Table, str], exact: bool = False, guesses: list[s
         f"{text.table.at(row, text.name)}: the id {text.values[row].as_py()!r} is text, but column '{number.name}' of "
         f"{number.table.name} holds whole numbers. Use one type for all ids."
     )
+
+
+def _are_whole(found: list[IdColumn]) -> list[bool]:
+    """For each column whether its ids are whole numbers, or can be read as such."""
+    return [is_whole(c.values) if c.is_text and c.table.as_written else not c.is_text for c in found]
 
 
 def _without_blanks(found: list[IdColumn], guesses: list[str] | None) -> list[IdColumn]:
