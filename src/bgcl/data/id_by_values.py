@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bgcl.data.spelling import comparable
 from bgcl.data.tables import Source
 
 _MOST = 50  # columns that are compared
@@ -13,7 +14,7 @@ _FEW = 0.5  # share of the ids up to which the usual column is hardly the right 
 
 def has_known(source: Source, name: str, ids: Any) -> bool:
     """Whether one of a column's values is among the ids, Arrow texts."""
-    values = source.read([name], ids=[name]).columns[name].cast(pa.string())
+    values = comparable(source.read([name], ids=[name]).columns[name])
     return bool(pc.any(pc.is_in(values, value_set=ids)).as_py())
 
 
@@ -25,7 +26,7 @@ def share_known(source: Source, name: str, ids: Any) -> float:
 
 def column_with_all(source: Source, usual: str, ids: Any, ignored: tuple[str, ...]) -> str | None:
     """The only column that has all of the ids, Arrow texts. None if the usual column has many of them."""
-    values = source.read([usual], ids=[usual]).columns[usual].cast(pa.string())
+    values = comparable(source.read([usual], ids=[usual]).columns[usual])
     if float(pc.mean(pc.is_in(ids, value_set=pc.unique(values)).cast(pa.float64())).as_py()) > _FEW:
         return None
     names = [name for name in source.names if name not in ignored and name != usual][:_MOST]
@@ -43,5 +44,5 @@ def _different(source: Source, name: str) -> Any | None:
     values = source.read([name], ids=[name]).columns[name]
     if pa.types.is_nested(values.type) or values.null_count == len(values):
         return None
-    texts = values.cast(pa.string()).drop_null()
+    texts = comparable(values).drop_null()
     return texts if pc.count_distinct(texts).as_py() == len(texts) else None

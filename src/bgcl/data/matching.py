@@ -12,6 +12,7 @@ from bgcl.data.ids import IdColumn, Lookup, id_columns, of_two_kinds
 from bgcl.data.known_names import are_two_kinds
 from bgcl.data.options import Options
 from bgcl.data.recipe import Recipe
+from bgcl.data.spelling import comparable
 from bgcl.data.tables import Table
 from bgcl.errors import BGCLError
 
@@ -71,7 +72,7 @@ def ids_of_edges(edges: Table, nodes: Table | None, recipe: Recipe) -> Any:
     """All ids of the edges and nodes, an Arrow array of texts."""
     columns = [edges.columns[recipe.source], edges.columns[recipe.target]]
     columns += [] if nodes is None else [nodes.columns[recipe.id or ""]]
-    chunks = [chunk.cast(pa.string()) for column in columns for chunk in column.chunks]
+    chunks = [comparable(chunk) for column in columns for chunk in column.chunks]
     return pc.unique(pa.chunked_array(chunks, type=pa.string()))
 
 

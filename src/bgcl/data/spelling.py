@@ -17,6 +17,11 @@ def tidy(texts: Any) -> Any:
     return pc.utf8_trim_whitespace(plain)
 
 
+def comparable(ids: Any) -> Any:
+    """Ids of any type as Arrow texts that are equal if the ids may be: without blanks, and 24 for 24.0."""
+    return pc.replace_substring_regex(tidy(ids.cast(pa.string())), r"^(-?[0-9]+)\.0+$", r"\1")
+
+
 def is_untidy(texts: Any) -> bool:
     """Whether `tidy` changes one of the texts."""
     return bool(pc.any(pc.match_substring_regex(texts, _UNTIDY)).as_py())
