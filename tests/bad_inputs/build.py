@@ -57,6 +57,13 @@ def one_file(case: Case, folder: Path) -> tuple[Call, Path]:
     return loading(path, case)
 
 
+def whole_folder(case: Case, folder: Path) -> tuple[Call, Path]:
+    """Any `files` by their names."""
+    for name, text in case["files"].items():
+        (folder / name).write_bytes(encoded(case, text))
+    return loading(folder, case)
+
+
 def packed(case: Case, folder: Path) -> tuple[Call, Path]:
     """A gzipped table of `repeat` times `text` after `first`. `cut` and `flip` damage it."""
     path = folder / case.get("name", "edges.csv.gz")
@@ -276,7 +283,8 @@ def tensors(case: Case, folder: Path) -> tuple[Call, None]:
 
 
 BUILDERS: dict[str, Callable[[Case, Path], tuple[Call, Path | None]]] = {
-    "tables": tables, "file": one_file, "gzip": packed, "long header": long_header, "parquet": parquet,
+    "tables": tables, "file": one_file, "folder": whole_folder, "gzip": packed, "long header": long_header,
+    "parquet": parquet,
     "parquet bomb": parquet_bomb, "parquet name": parquet_name, "npz": arrays, "npz member": npz_member,
     "npz encrypted": npz_encrypted, "one array": one_array, "graphml": graphml, "planetoid": release,
     "wikics": json_release, "frames": frames, "networkx": network, "matrix": matrix, "data": tensors,

@@ -12,7 +12,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 # The order of the page.
-KINDS = ("tables_contents", "csv", "parquet", "npz", "graphml", "memory", "releases", "commands")
+KINDS = ("tables_contents", "folders", "csv", "parquet", "npz", "graphml", "memory", "releases", "commands")
 
 
 @dataclass(frozen=True)

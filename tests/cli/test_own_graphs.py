@@ -127,7 +127,7 @@ def test_what_was_inferred_is_printed_unless_quiet(run, tmp_path):
     shop(tmp_path / "shop", people=20)
     command = ["train", "shop", "--label", "segment", "--epochs", "1", "--set", "widths=[8, 4]"]
     _, _, err = run(*command, "--out", "a")
-    assert "Inferred from the names: " in err
+    assert "Inferred: " in err
     assert "'from'" in err
     assert run(*command, "--out", "b", "--quiet")[2] == ""
 

@@ -50,7 +50,7 @@ BAD = {
     "no edges": ({}, dict(edges="from,to\nann,ann\n"), ["edges.csv", "no edges between different nodes"]),
     "a single column": ({}, dict(edges="from\nann\n"), ["edges.csv has one column"]),
     "no file of edges": ({}, dict(edges=None), ["has no file of edges"]),
-    "an unknown option": (dict(labels="label"), {}, ["Unknown option 'labels'", "Did you mean label"]),
+    "an unknown option": (dict(lable="label"), {}, ["Unknown option 'lable'", "Did you mean label"]),
     "an id that is the label": (dict(id="label", label="label"), {}, ["cannot be both the id and the label"]),
 }  # fmt: skip
 

@@ -16,8 +16,8 @@ from people import EDGES, NODES, dense, write
 
 import bgcl
 from bgcl import BGCLError
+from bgcl.data.options import Options
 from bgcl.data.own import read_files
-from bgcl.data.roles import Options
 from bgcl.data.structure import COLUMNS, DEGREES
 
 

@@ -5,7 +5,8 @@ import pytest
 import bgcl
 from bgcl import BGCLError
 from bgcl.data.convert import frame
-from bgcl.data.roles import Options, find_roles, make_options
+from bgcl.data.options import Options, make_options
+from bgcl.data.roles import find_roles
 
 
 def roles(edges: list[str], nodes: list[str] | None = None, **options: object) -> tuple[str | None, ...]:

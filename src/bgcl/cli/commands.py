@@ -16,6 +16,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+_MAY_BE_EMPTY = ("weight", "missing_label")  # an empty value means that there are none
+
 
 class Command(TyperCommand):
     """A command that uses every value it is given, or refuses it."""
@@ -25,7 +27,7 @@ class Command(TyperCommand):
         for option in self.params:
             given = values.get(option.name)
             for value in given if isinstance(given, list | tuple) else [given]:
-                if isinstance(value, str) and not value.strip():
+                if isinstance(value, str) and not value.strip() and option.name not in _MAY_BE_EMPTY:
                     raise BGCLError(f"The value of {_called(option)} is empty. Give one, or leave out the option.")
         for option, times in Counter(order).items():
             if times > 1 and option.param_type_name == "option" and not option.multiple:

@@ -17,15 +17,21 @@ def inspect(
     nodes: options.Nodes = None, label: options.Label = None, id_: options.Id = None,
     source: options.Source = None, target: options.Target = None, ignore: options.Ignore = None,
     categorical: options.Categorical = None, text: options.Text = None, words: options.WordLimit = None,
-    skip_unknown: options.SkipUnknown = False,
+    skip_unknown: options.SkipUnknown = False, labels: options.Labels = None, weight: options.Weight = None,
+    bipartite: options.Bipartite = None, missing_label: options.MissingLabel = None, exact: options.Exact = False,
+    feature: options.Feature = None, value: options.Value = None, delimiter: options.Delimiter = None,
+    header: options.Header = None, no_header: options.NoHeader = None, decimal: options.Decimal = None,
+    dates: options.Dates = None,
     quiet: options.Quiet = False, json: options.Json = False,
 ) -> None:  # fmt: skip
     """Show how a graph is read and what looks wrong with it, before any training."""
     from bgcl.data.inspection import inspect as look_at
 
     data, reading = load_graph(
-        graph, nodes, True, label=label, id=id_, source=source, target=target, ignore=ignore, categorical=categorical,
-        text=text, words=words, skip_unknown=skip_unknown,
+        graph, nodes, True, labels, label=label, id=id_, source=source, target=target, ignore=ignore,
+        categorical=categorical, text=text, words=words, skip_unknown=skip_unknown, weight=weight, bipartite=bipartite,
+        missing_label=missing_label, exact=exact, feature=feature, value=value, delimiter=delimiter, header=header,
+        no_header=no_header, decimal=decimal, dates=dates,
     )  # fmt: skip
     found = look_at(reading or data)
     if json:

@@ -16,23 +16,30 @@ if TYPE_CHECKING:
     from bgcl.data.recipe import Recipe
     from bgcl.estimator import BGCL
 
+_LISTS = ("ignore", "categorical", "text", "header", "no_header")
 
-def load_graph(graph: str, nodes: str | None, quiet: bool, **options: Any) -> "tuple[Data, Reading | None]":
+
+def load_graph(
+    graph: str, nodes: str | None, quiet: bool, labels: str | None = None, **options: Any
+) -> "tuple[Data, Reading | None]":
     """Load a graph by name or file. For tables, print to stderr what was inferred, and return how they were read."""
     from bgcl.data.store import is_tables, load
 
-    options |= {name: names(options[name]) for name in ("ignore", "categorical", "text") if name in options}
-    given = {name: value for name, value in options.items() if value not in (None, (), False)}
+    options |= {name: names(options[name]) for name in _LISTS if name in options}
+    given = {name: value for name, value in options.items() if name == "bipartite" or value not in (None, (), False)}
+    given = {name: value for name, value in given.items() if value is not None}
+    if "missing_label" in given:
+        given["missing_label"] = tuple(part.strip() for part in given["missing_label"].split(",") if part.strip())
     _check_roles(given)
     if is_tables(graph):
+        from bgcl.data.options import make_options
         from bgcl.data.own import read_files
-        from bgcl.data.roles import make_options
 
-        reading = read_files(graph, nodes, make_options(**given))
+        reading = read_files(graph, nodes, make_options(**given), labels=labels)
         _check_used(reading, given)
         print_reading(reading, quiet)
         return reading.data, reading
-    data = load(graph, nodes, quiet=quiet, **given)
+    data = load(graph, nodes, quiet=quiet, labels=labels, **given)
     if "name" not in data:
         data.name = str(Path(graph).resolve())
     return data, None
@@ -64,7 +71,7 @@ def print_reading(reading: "Reading", quiet: bool) -> None:
     if quiet:
         return
     if reading.guesses:
-        print(visible(f"Inferred from the names: {'; '.join(reading.guesses)}."), file=sys.stderr)
+        print(visible(f"Inferred: {'; '.join(reading.guesses)}."), file=sys.stderr)
     for note in reading.notes:
         print(visible(f"Note: {note}"), file=sys.stderr)
 

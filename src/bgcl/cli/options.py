@@ -37,8 +37,8 @@ Graph = Annotated[
     str,
     typer.Argument(
         metavar="GRAPH",
-        help="Name of a data set (see 'bgcl data list'), folder with edges.csv and nodes.csv (or .tsv, .parquet), "
-        "table of edges, .graphml file or .npz file.",
+        help="Name of a data set (see 'bgcl data list'), folder with edges.csv, nodes.csv or features.csv, and "
+        "labels.csv or target.csv (or .tsv, .txt, .parquet; .gz or .zst), table of edges, .graphml or .npz file.",
     ),
 ]
 Nodes = Annotated[
@@ -69,6 +69,64 @@ SkipUnknown = Annotated[
     bool,
     typer.Option("--skip-unknown", rich_help_panel=_TABLES,
                  help="Skip edges to nodes that are not in the table of nodes. Default: such an edge is an error."),
+]  # fmt: skip
+
+Labels = Annotated[
+    str | None,
+    typer.Option("--labels", metavar="FILE", rich_help_panel=_TABLES,
+                 help="Table with an id and a label. Default: labels.csv or target.csv in the folder, or none."),
+]  # fmt: skip
+Weight = Annotated[
+    str | None,
+    _column("--weight", "Weight of an edge. '' if a column is called weight but is none. Default: no weights."),
+]
+Bipartite = Annotated[
+    bool | None,
+    typer.Option("--bipartite/--no-bipartite", rich_help_panel=_TABLES,
+                 help="Whether the ends of an edge are nodes of two kinds, such as users and items, so that user 3 and "
+                 "item 3 are two nodes. Default: no, and an error if the names of the columns say so."),
+]  # fmt: skip
+MissingLabel = Annotated[
+    str | None,
+    typer.Option("--missing-label", metavar="VALUES", rich_help_panel=_TABLES,
+                 help="Labels that mean no label, separated by commas; '' if all values are classes. Default: "
+                 "inferred, such as NA, unknown, ? and -1."),
+]  # fmt: skip
+Exact = Annotated[
+    bool,
+    typer.Option("--exact", rich_help_panel=_TABLES,
+                 help="Compare ids and labels letter by letter. Default: blanks around them, upper and lower case of "
+                 "labels, and 24.0 instead of 24 make no difference."),
+]  # fmt: skip
+Feature = Annotated[
+    str | None,
+    _column("--feature", "Feature, in a table of nodes with a row for each node and feature. Default: inferred."),
+]
+Value = Annotated[str | None, _column("--value", "Value of the feature in such a table. Default: inferred.")]
+Delimiter = Annotated[
+    str | None,
+    typer.Option("--delimiter", metavar="CHARACTER", rich_help_panel=_TABLES,
+                 help="What separates values: comma, semicolon, tab, pipe, space, or a character. Default: inferred."),
+]  # fmt: skip
+Header = Annotated[
+    list[str] | None,
+    typer.Option("--header", metavar="TABLE", rich_help_panel=_TABLES,
+                 help="Table whose first row names the columns: edges, nodes or labels. Default: inferred."),
+]  # fmt: skip
+NoHeader = Annotated[
+    list[str] | None,
+    typer.Option("--no-header", metavar="TABLE", rich_help_panel=_TABLES,
+                 help="Table whose first row holds values: edges, nodes or labels. Default: inferred."),
+]  # fmt: skip
+Decimal = Annotated[
+    str | None,
+    typer.Option("--decimal", metavar="MARK", rich_help_panel=_TABLES,
+                 help="Mark of decimals in numbers: . or ,. Default: inferred."),
+]  # fmt: skip
+Dates = Annotated[
+    str | None,
+    typer.Option("--dates", metavar="ORDER", rich_help_panel=_TABLES,
+                 help="Order of day, month and year in dates: dmy, mdy or ymd. Default: inferred."),
 ]  # fmt: skip
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, made by 'bgcl train'.")]

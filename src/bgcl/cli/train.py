@@ -61,7 +61,11 @@ def train(
     nodes: options.Nodes = None, label: options.Label = None, id_: options.Id = None,
     source: options.Source = None, target: options.Target = None, ignore: options.Ignore = None,
     categorical: options.Categorical = None, text: options.Text = None, words: options.WordLimit = None,
-    skip_unknown: options.SkipUnknown = False,
+    skip_unknown: options.SkipUnknown = False, labels: options.Labels = None, weight: options.Weight = None,
+    bipartite: options.Bipartite = None, missing_label: options.MissingLabel = None, exact: options.Exact = False,
+    feature: options.Feature = None, value_: options.Value = None, delimiter: options.Delimiter = None,
+    header: options.Header = None, no_header: options.NoHeader = None, decimal: options.Decimal = None,
+    dates: options.Dates = None,
     quiet: options.Quiet = False, json: options.Json = False,
 ) -> None:  # fmt: skip
     """Train a model on a graph, without using its labels."""
@@ -75,12 +79,15 @@ def train(
         given[name] = value
     if resume and (preset or overwrite):
         raise BGCLError("--resume continues the run as it is: leave out --preset and --overwrite.")
-    how = {
-        "--label": label, "--id": id_, "--source": source, "--target": target, "--ignore": ignore,
-        "--categorical": categorical, "--text": text, "--words": words, "--skip-unknown": skip_unknown,
+    how: dict[str, Any] = {
+        "label": label, "id": id_, "source": source, "target": target, "ignore": ignore, "categorical": categorical,
+        "text": text, "words": words, "skip_unknown": skip_unknown, "weight": weight, "bipartite": bipartite,
+        "missing_label": missing_label, "exact": exact, "feature": feature, "value": value_, "delimiter": delimiter,
+        "header": header, "no_header": no_header, "decimal": decimal, "dates": dates,
     }  # fmt: skip
-    if resume and any(how.values()):
-        wrong = " and ".join(name for name, value in how.items() if value)
+    said = [name for name, each in {**how, "labels": labels}.items() if each not in (None, False, [])]
+    if resume and said:
+        wrong = " and ".join(f"--{name.replace('_', '-')}" for name in said)
         raise BGCLError(f"--resume reads the graph as the run did: leave out {wrong}.")
     from bgcl import checkpoint
     from bgcl.estimator import BGCL
@@ -106,10 +113,7 @@ def train(
             check_used(settings, given)
             check_device(settings.device)
             model = BGCL(preset, **given)
-            data, _ = load_graph(
-                graph, nodes, quiet, label=label, id=id_, source=source, target=target, ignore=ignore,
-                categorical=categorical, text=text, words=words, skip_unknown=skip_unknown,
-            )  # fmt: skip
+            data, _ = load_graph(graph, nodes, quiet, labels, **how)
             if not quiet:
                 print(describe(data, model.settings_for(data)), file=sys.stderr)
         check_network_fits(model.settings_for(data), data.x.shape[1])

@@ -14,9 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_matrix
 
+from bgcl.data import written_dates
+from bgcl.data.spelling import tidy
 from bgcl.data.tables import Table
 from bgcl.data.values import as_text, coded, numbers, power_of_two, vectors
 from bgcl.data.words import word_matrix
+from bgcl.data.written_numbers import Writing
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -61,13 +64,14 @@ class Number(Column):
     mean: float = 0.0
     deviation: float = 1.0
     missing: bool = False
+    writing: str = ""  # how texts are written, see `bgcl.data.values.numbers`
     kind: ClassVar[str] = "number"
 
     def attribute_names(self) -> list[str]:
         return [self.name, f"{self.name} is missing"][: 1 + self.missing]
 
     def apply(self, table: Table, notes: list[str]) -> Block:
-        values = numbers(table, self.name)
+        values = numbers(table, self.name, self.writing)
         block = np.empty((len(values), 1 + self.missing), dtype=np.float32)
         block[:, 0] = _scaled(values, np.asarray(self.mean), np.asarray(self.deviation), table, self.name)
         if table.columns[self.name].null_count or np.isnan(block[:, 0].sum()):
@@ -78,6 +82,11 @@ class Number(Column):
         elif self.missing:
             block[:, 1] = 0
         return block
+
+    def __str__(self) -> str:
+        if self.writing in written_dates.ORDERS:
+            return f"date, {written_dates.ORDERS_IN_WORDS[self.writing]}"
+        return f"number {Writing.of(self.writing).in_words()}".strip() if self.writing else self.kind
 
 
 def _scaled(
@@ -132,7 +141,7 @@ class Category(Column):
 
     def apply(self, table: Table, notes: list[str]) -> Block:
         codes, values = coded(table, self.name)
-        found = pc.index_in(values, value_set=pa.array(self.values, type=pa.string())).fill_null(-1)
+        found = pc.index_in(values, value_set=tidy(pa.array(self.values, type=pa.string()))).fill_null(-1)
         place = np.append(found.to_numpy(zero_copy_only=False).astype(np.int64), -1)[codes]
         absent = codes < 0
         unseen = (place < 0) & ~absent

@@ -1,6 +1,5 @@
-"""Read CSV and TSV files, which may be gzipped."""
+"""Read tables of text, CSV, TSV and the like, which may be compressed with gzip or zstd."""
 
-import csv
 import gzip
 import io
 import re
@@ -12,72 +11,68 @@ import pyarrow as pa
 import pyarrow.csv
 
 from bgcl.data.border import readable
+from bgcl.data.csv_beginning import LINE, begin, refuse_other_formats
 from bgcl.data.memory import check_fits, check_unpacked, in_words, packed_limit
-from bgcl.data.tables import Table, empty, unique, with_rows
+from bgcl.data.tables import Form, Table, empty, with_rows
 from bgcl.errors import BGCLError
 
 # What is a missing value. An id is missing only if it is empty.
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")
 LONGEST_HEADER = 1 << 20  # bytes. pyarrow reads no longer rows
-_GROWTH, _GROWTH_PACKED = 3, 10  # bytes of memory needed to read one byte of text, or of a gzipped file
-_GROWTH_UNPACKED = 5  # and one byte of the text in a gzipped file
-_VALUES, _VALUES_FOR_BYTE = 2 * 10**7, 4  # that a gzipped file may hold: so many, or so many for each of its bytes
+_GROWTH, _GROWTH_PACKED = 3, 10  # bytes of memory needed to read one byte of text, or of a compressed file
+_GROWTH_UNPACKED = 5  # and one byte of the text in a compressed file
+_VALUES, _VALUES_FOR_BYTE = 2 * 10**7, 4  # that a compressed file may hold: so many, or so many for each of its bytes
 _COLUMN_BYTES = 14_000  # what pyarrow needs for a column, however short
 _REMEDY = "Leave out columns with --ignore, or write the file as Parquet without them."
-_BLANK = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
-_LINE = re.compile(r"\r\n|\r|\n")
+_PACKED = {".gz": ("gzip", "gunzip"), ".zst": ("zstd", "unzstd")}
 
 
 class CsvFile:
-    """A CSV or TSV file, perhaps gzipped.
+    """A table of text, perhaps compressed.
 
     The delimiter of a .tsv is a tab. For other files it is the most frequent of comma, semicolon and tab in the first
-    row. If the first row has only numbers, it is not a header, and the columns are called `column 1`, `column 2`, ...
+    row, or a pipe or spaces if there is none of these. Lines before the first row that begin with # are comments. If
+    the first row is not a header, the columns are called `column 1`, `column 2`, ...
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, form: Form) -> None:
         self.path, self.name = path, str(path)
-        self.delimiter, self.names = ",", list[str]()
-        self._packed = path.suffix.lower() == ".gz"
+        self.delimiter, self.names, self.inferred = ",", list[str](), list[str]()
+        self._packed, self._unpack = _PACKED.get(path.suffix.lower(), ("", ""))
+        self._decimal = form.decimal or "."
         with readable(path):
-            blank, text = self._beginning()
-            line = _LINE.split(text, maxsplit=1)[0]
-            self.delimiter = "\t" if ".tsv" in path.name.lower() else max(",;\t", key=line.count)
-            cells = self._first_row(text)
-            self.has_header = not all(_is_number(cell) for cell in cells)
-            self.names = [f"column {i + 1}" for i in range(len(cells))]
-            if self.has_header:
-                self.names = unique(path, [cell.strip() for cell in cells])
-            self._is_header_alone = self.has_header and text == line
-            self._before = len(_LINE.findall(blank)) + self.has_header  # rows before the first row of values
+            found = begin(path, self._beginning(), form)
+            self.delimiter, self.names, self.inferred = found.delimiter, found.names, found.inferred
+            if any("\udc80" <= letter <= "\udcff" for name in self.names for letter in name):
+                raise self._broken_encoding()
+            self.has_header, self._is_header_alone = found.has_header, found.is_header_alone
+            self._before = found.before  # rows before the first row of values
 
     def _open(self) -> BinaryIO:
-        return cast(BinaryIO, gzip.open(self.path, "rb")) if self._packed else self.path.open("rb")
+        if self._packed == "gzip":
+            return cast(BinaryIO, gzip.open(self.path, "rb"))
+        if self._packed:
+            return cast(BinaryIO, io.BufferedReader(pa.input_stream(str(self.path), compression=self._packed)))
+        return self.path.open("rb")
 
-    def _beginning(self) -> tuple[str, str]:
-        """The blank lines at the beginning of the file, and the text after them, with the first row."""
+    def _beginning(self) -> str:
+        """The text at the beginning of the file, with the first row."""
         with self._open() as file:
             raw = file.read(LONGEST_HEADER)
             more = bool(file.read(1))
+        if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise self._broken_encoding()
         # Bytes that are not UTF-8 may be far behind the first row.
         text = raw.decode("utf-8", errors="surrogateescape").removeprefix("\ufeff")
-        blank = cast(re.Match[str], _BLANK.match(text)).group()
-        text = text[len(blank) :]
+        refuse_other_formats(self.path, raw, text)
         if not text.strip() and not more:
             raise empty(self.path)
-        if more and not _LINE.search(text):
+        if more and not LINE.search(text.lstrip()):
             raise BGCLError(
                 f"{self.path}, row 1: there is no end of the row in the first {in_words(LONGEST_HEADER)}. "
                 "Write each node or edge in a row of its own."
             )
-        return blank, text
-
-    def _first_row(self, text: str) -> list[str]:
-        with readable(f"{self.path}, row 1", "Correct the row. A quoted value must end with a quote."):
-            cells = next(csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter), [""])
-        if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
-            raise self._broken_encoding()
-        return cells
+        return text
 
     def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
         with readable(self.path):
@@ -105,7 +100,7 @@ class CsvFile:
             return
         name = self.names[-1]
         last = self._read([name], [name], ("",))[name][-1].as_py() or ""
-        if _LINE.search(last):
+        if LINE.search(last):
             raise BGCLError(
                 f"{self.path}, row {self._before + rows}, column '{name}': a quote does not end, so the rows after it "
                 "would be lost. Correct the row."
@@ -120,7 +115,7 @@ class CsvFile:
         )
 
     def _check_unpacked(self) -> None:
-        """Unpack a gzipped file piece by piece, and raise an error if it holds more than its size can explain."""
+        """Unpack a compressed file piece by piece, and raise an error if it holds more than its size can explain."""
         size = self.path.stat().st_size
         length, values = packed_limit(size) // _GROWTH_UNPACKED, max(_VALUES, _VALUES_FOR_BYTE * size)
         with self._open() as file:
@@ -130,13 +125,13 @@ class CsvFile:
                 if length < 0 or values < 0:
                     raise BGCLError(
                         f"{self.path} is {in_words(size)} large, but unpacks to more than its size can explain. If it "
-                        "is in order, unpack it first: gunzip."
+                        f"is in order, unpack it first: {self._unpack}."
                     )
 
     def _read(self, columns: Sequence[str], exact: Sequence[str], missing: Sequence[str], threads: bool = True) -> Any:
         try:
             return pyarrow.csv.read_csv(
-                pa.input_stream(str(self.path), compression="gzip") if self._packed else self.path,
+                self._stream(),
                 # The header is skipped, because `self.names` has the names without surrounding blanks.
                 read_options=pyarrow.csv.ReadOptions(
                     use_threads=threads, column_names=self.names, skip_rows_after_names=self._before
@@ -144,7 +139,7 @@ class CsvFile:
                 parse_options=pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
                 convert_options=pyarrow.csv.ConvertOptions(
                     include_columns=list(columns), column_types=dict.fromkeys(exact, pa.string()),
-                    null_values=list(missing), strings_can_be_null=True,
+                    null_values=list(missing), strings_can_be_null=True, decimal_point=self._decimal,
                 ),
             )  # fmt: skip
         except pa.ArrowInvalid as error:
@@ -153,6 +148,13 @@ class CsvFile:
             if threads:
                 return self._read(columns, exact, missing, threads=False)  # its errors have the row
             raise self._bad_row(str(error)) from error
+
+    def _stream(self) -> Any:
+        if self.delimiter == " ":  # several blanks separate two values, like one
+            with self._open() as file:
+                text = re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", file.read())
+            return pa.BufferReader(re.sub(rb"[ \t]+", b" ", text))
+        return pa.input_stream(str(self.path), compression=self._packed) if self._packed else self.path
 
     def _bad_row(self, text: str) -> BGCLError:
         reason = " ".join(text.removeprefix("CSV parse error: ").split())
@@ -172,13 +174,11 @@ class CsvFile:
     def _broken_encoding(self) -> BGCLError:
         """An error with the row and the column of the first byte that is not UTF-8."""
         with self._open() as file:
-            head = file.read(2)
-            if head in (b"\xff\xfe", b"\xfe\xff"):
-                return BGCLError(f"{self.path} is UTF-16 text. Save it as UTF-8.")
-            file.seek(0)
             number = 0
             while line := file.readline(LONGEST_HEADER):
                 number += 1
+                if number == 1 and line[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                    return BGCLError(f"{self.path} is UTF-16 text. Save it as UTF-8.")
                 try:
                     line.decode("utf-8")
                 except UnicodeDecodeError as error:
@@ -189,11 +189,3 @@ class CsvFile:
                         "Save the file as UTF-8, or convert it: iconv -f latin1 -t utf-8."
                     )
         return BGCLError(f"{self.path} is not UTF-8 text. Save it as UTF-8.")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

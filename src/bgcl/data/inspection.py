@@ -153,15 +153,15 @@ def _look_at_reading(found: Inspection, reading: Reading) -> None:
     found.guesses = reading.guesses
     found.columns = {column.name: str(column) for column in reading.recipe.columns}
     found.warnings += reading.notes
-    repeated = reading.rows - reading.loops - reading.unknown - found.edges
+    repeated = reading.rows - reading.loops - reading.unknown - reading.without_weight - found.edges
     if repeated:
         found.warnings.append(f"{repeated:,} row(s) repeat an edge, in either direction. Each edge counts once.")
     if reading.loops:
         found.warnings.append(f"{reading.loops:,} edge(s) lead from a node to itself. They are left out.")
     if reading.unknown:
         found.warnings.append(f"{reading.unknown:,} edge(s) lead to nodes not in the table. They are left out.")
-    if reading.unused:
-        found.warnings.append(f"These columns of the edges are not used: {', '.join(reading.unused)}.")
+    if reading.without_weight:
+        found.warnings.append(f"{reading.without_weight:,} edge(s) have the weight 0. They are left out.")
     if reading.nodes is not None:
         for column in reading.recipe.columns:
             _look_at_column(found, reading.nodes, column, reading)

@@ -7,7 +7,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bgcl.data.csv_beginning import is_number
 from bgcl.data.ids import is_whole
+from bgcl.data.missing_labels import LabelRules, missing_number, spell
 from bgcl.data.tables import Table
 from bgcl.data.values import coded
 from bgcl.errors import BGCLError
@@ -16,8 +18,9 @@ Array = npt.NDArray[Any]
 
 
 def encode_labels(
-    table: Table, name: str, known: tuple[Any, ...] | None, notes: list[str], *, may_be_empty: bool
-) -> tuple[Array | None, tuple[Any, ...] | None]:
+    table: Table, name: str, known: tuple[Any, ...] | None, notes: list[str], *, may_be_empty: bool,
+    rules: LabelRules | None = None,
+) -> tuple[Array | None, tuple[Any, ...] | None]:  # fmt: skip
     """Encode labels as class numbers.
 
     Numbers with a fraction are not classes: they are returned as float32, NaN where missing, without classes.
@@ -28,11 +31,14 @@ def encode_labels(
         known: the classes at training, which keep their numbers. New classes are appended.
         notes: what looks wrong is added to this list.
         may_be_empty: if all labels are missing, return none instead of raising an error.
+        rules: which labels mean "no label", and which are one class. What is not said is inferred.
 
     Returns:
         Class numbers `(N,)`, -1 where the label is missing, and the classes in the order of their numbers.
     """
-    codes, values = _distinct(table, name)
+    rules = rules or LabelRules()
+    rules.as_written = table.as_written
+    codes, values = _distinct(table, name, known or (), rules)
     labeled = int(np.count_nonzero(codes >= 0))
     if not labeled:
         if may_be_empty:
@@ -68,7 +74,27 @@ def encode_labels(
     return np.append(place, -1)[codes].astype(np.int64), tuple(classes)
 
 
-def _distinct(table: Table, name: str) -> tuple[Array, Any]:
+def _distinct(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules) -> tuple[Array, Any]:
+    """The labels as `_as_given` has them, without those that mean "no label"."""
+    codes, values = _as_given(table, name, known, rules)
+    if not pa.types.is_integer(values.type) and not (pa.types.is_floating(values.type) and rules.missing):
+        return codes, values
+    if pa.types.is_integer(values.type):
+        used = values.to_pylist()
+        gone = np.isin(values.to_numpy(), list(missing_number(used, rules, table.at(None, name))))
+    else:
+        tokens = [float(token) for token in rules.missing or () if is_number(token)]
+        gone = np.isin(values.to_numpy(), tokens)
+    return _renumbered(codes, values, ~gone)
+
+
+def _renumbered(codes: Array, values: Any, keep: Array) -> tuple[Array, Any]:
+    """Codes and values of which only some are kept; the code of the others is -1."""
+    number = np.where(keep, np.cumsum(keep) - 1, -1)
+    return np.append(number, -1)[codes], values.filter(pa.array(keep))
+
+
+def _as_given(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules) -> tuple[Array, Any]:
     """For each node the index `(N,)` of its label among the different labels, -1 where missing; and these labels.
 
     The labels are whole numbers, text, or booleans; or floats, if one of them has a fraction.
@@ -78,7 +104,7 @@ def _distinct(table: Table, name: str) -> tuple[Array, Any]:
     if pa.types.is_nested(kind):
         raise BGCLError(f"{table.at(None, name)}: values of type {kind} cannot be labels. Use text or numbers.")
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        codes, values = coded(table, name)
+        codes, values = _spelled(table, name, known, rules)
         return codes, _typed(values) if table.as_written and len(values) else values
     coded_column = column.cast(kind).combine_chunks().dictionary_encode()
     codes = coded_column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -102,6 +128,17 @@ def _distinct(table: Table, name: str) -> tuple[Array, Any]:
         return codes, values.cast(pa.int64())
     except pa.ArrowInvalid:  # greater than 2^63
         return codes, pa.array([str(int(value)) for value in values.to_pylist()], type=pa.string())
+
+
+def _spelled(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules) -> tuple[Array, Any]:
+    """The different labels of a column of text, one for each class."""
+    codes, values = coded(table, name, exact=True)
+    counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
+    classes = [each for each in known if isinstance(each, str)]
+    names = spell(values.to_pylist(), counts, classes, rules, table.at(None, name))
+    place = {each: i for i, each in enumerate(dict.fromkeys(each for each in names if each is not None))}
+    number = np.array([-1 if each is None else place[each] for each in names] + [-1])
+    return number[codes], pa.array(list(place), type=pa.string())
 
 
 def _typed(text: Any) -> Any:

@@ -13,11 +13,12 @@ from torch_geometric.data import Data
 from bgcl.data import convert
 from bgcl.data.border import readable
 from bgcl.data.clean import clean
+from bgcl.data.folder import find, open_files
+from bgcl.data.options import Options, TableOptions, make_options
 from bgcl.data.pyg import check_graph, to_data
 from bgcl.data.reading import Reading, read
 from bgcl.data.recipe import Recipe
-from bgcl.data.roles import Options, TableOptions, make_options
-from bgcl.data.tables import ENDINGS, Source, open_table
+from bgcl.data.tables import Sources
 from bgcl.errors import BGCLError
 
 log = logging.getLogger(__name__)
@@ -25,29 +26,33 @@ log = logging.getLogger(__name__)
 
 def read_files(
     graph: str | os.PathLike[str], nodes: str | os.PathLike[str] | None = None, options: Options | None = None,
-    recipe: Recipe | None = None,
+    recipe: Recipe | None = None, labels: str | os.PathLike[str] | None = None,
 ) -> Reading:  # fmt: skip
     """Read a graph from files.
 
     Args:
-        graph: a folder with the tables `edges` and `nodes`, a table of edges, or a GraphML file.
+        graph: a folder with the tables `edges`, `nodes` or `features`, and `labels` or `target`; a table of edges, or a
+            GraphML file.
         nodes: the table of nodes, if `graph` is a table of edges.
-        options: the columns that the user names.
+        options: what the user says about the tables.
         recipe: the recipe of another graph, to read this graph in the same way.
+        labels: the table of labels, if they are not in the folder or the table of nodes.
     """
+    node_path, label_path = (None if path is None else Path(path) for path in (nodes, labels))
     with readable(graph):
-        edge_source, node_source = _open(Path(graph), None if nodes is None else Path(nodes))
-        result = read(edge_source, node_source, options, recipe)
-    edges_file, nodes_file = str(Path(graph).resolve()), "" if nodes is None else str(Path(nodes).resolve())
-    result.recipe = dataclasses.replace(result.recipe, edges_file=edges_file, nodes_file=nodes_file)
+        sources = open_files(Path(graph), node_path, label_path, recipe or options or Options())
+        result = read(sources, options, recipe)
+    files = ["" if path is None else str(path.resolve()) for path in (Path(graph), node_path, label_path)]
+    result.recipe = dataclasses.replace(result.recipe, edges_file=files[0], nodes_file=files[1], labels_file=files[2])
     result.data.recipe = result.recipe
-    result.data.name = edges_file
-    if nodes is None and Path(graph).is_file() and node_source is None:
-        beside = _find(Path(graph).parent, "nodes")
-        if len(beside) == 1:
-            result.notes.append(
-                f"{beside[0].name} in the same folder as {graph} is not used. To use it, name it with --nodes."
-            )
+    result.data.name = files[0]
+    if nodes is None and Path(graph).is_file() and sources.nodes is None:
+        for part, option in (("nodes", "nodes"), ("features", "nodes"), ("labels", "labels")):
+            beside = None if option == "labels" and labels is not None else find(Path(graph).parent, part)
+            if beside is not None and beside != Path(graph):
+                result.notes.append(
+                    f"{beside.name} in the same folder as {graph} is not used. To use it, name it with --{option}."
+                )
     return result
 
 
@@ -66,8 +71,7 @@ def graph_from(edges: Any, nodes: Any = None, *, labels: Any = None, **options: 
             - a name or path, as in `bgcl.load`.
         nodes: a frame of nodes; with an adjacency matrix also a matrix of attributes `(N, F)`.
         labels: labels `(N,)` of any type, with a matrix of attributes. None where a label is missing.
-        **options: `id`, `source`, `target`, `label`, `ignore`, `categorical`, `text`, `words` and `skip_unknown`, as in
-            `bgcl.load`.
+        **options: `id`, `source`, `target`, `label`, `ignore` and the others of `bgcl.load`.
 
     Returns:
         A checked `Data` with `x` `(N, F)`, `edge_index` `(2, 2E)` in both directions, and `y` `(N,)` if there are
@@ -105,13 +109,13 @@ def _in_memory(edges: Any, nodes: Any, labels: Any, options: Options) -> Reading
             return _matrices(edges, nodes, labels)
         if labels is None:
             frame, row_numbers = convert.with_row_numbers(convert.frame(nodes, "the nodes"), edges.shape[0])
-            return read(convert.matrix_frame(edges), frame, dataclasses.replace(options, id=row_numbers))
+            return read(Sources(convert.matrix_frame(edges), frame), dataclasses.replace(options, id=row_numbers))
     if labels is not None:
         raise BGCLError("'labels' needs a matrix of attributes. For a frame, name the column of labels with 'label'.")
     if convert.is_networkx(edges):
         edge_frame, node_frame = convert.networkx_frames(edges)
         chosen = dataclasses.replace(options, source="source", target="target", id=options.id or node_frame.names[0])
-        return read(edge_frame, node_frame, chosen)
+        return read(Sources(edge_frame, node_frame), chosen)
     if not convert.is_frame(edges) or not (nodes is None or convert.is_frame(nodes)):
         unsupported = edges if not convert.is_frame(edges) else nodes
         raise BGCLError(
@@ -119,7 +123,7 @@ def _in_memory(edges: Any, nodes: Any, labels: Any, options: Options) -> Reading
             "a Data."
         )
     node_source = None if nodes is None else convert.frame(nodes, "the nodes")
-    return read(convert.frame(edges, "the edges"), node_source, options)
+    return read(Sources(convert.frame(edges, "the edges"), node_source), options)
 
 
 def _matrices(adjacency: Any, attributes: Any, labels: Any) -> Data | Reading:
@@ -128,14 +132,16 @@ def _matrices(adjacency: Any, attributes: Any, labels: Any) -> Data | Reading:
         if labels is not None:
             raise BGCLError("'labels' needs a matrix of attributes. Give one, or a frame of nodes.")
         nodes, row_numbers = convert.with_row_numbers(convert.frame({"row": np.arange(count)}, "the nodes"), count)
-        return read(convert.matrix_frame(adjacency), nodes, Options(id=row_numbers, ignore=("row",)))
+        return read(Sources(convert.matrix_frame(adjacency), nodes), Options(id=row_numbers, ignore=("row",)))
     classes, numbers = None, None
     if labels is not None:
         from bgcl.data.labels import encode_labels
+        from bgcl.data.missing_labels import LabelRules
         from bgcl.data.tables import Table
 
         table = Table("labels", convert.frame({"labels": labels}, "labels").table, 0, False)
-        numbers, classes = encode_labels(table, "labels", None, [], may_be_empty=False)
+        rules = LabelRules(missing=(), exact=True)  # a missing label is None
+        numbers, classes = encode_labels(table, "labels", None, [], may_be_empty=False, rules=rules)
     matrix = csr_matrix(attributes) if issparse(attributes) else csr_matrix(np.asarray(attributes))
     if matrix.shape[0] != count:
         raise BGCLError(f"The matrix of attributes has {matrix.shape[0]} rows, but there are {count} nodes.")
@@ -146,74 +152,18 @@ def _matrices(adjacency: Any, attributes: Any, labels: Any) -> Data | Reading:
     return data
 
 
-def read_again(recipe: Recipe, graph: str | None = None, nodes: str | None = None) -> Reading:
+def read_again(
+    recipe: Recipe, graph: str | None = None, nodes: str | None = None, labels: str | None = None
+) -> Reading:
     """Read the graph of a recipe again, or other files in the same way."""
     if graph is None:
         if not recipe.edges_file:
             raise BGCLError("The model was trained on a graph in memory. Name the files of a graph with --graph.")
-        graph, nodes = recipe.edges_file, recipe.nodes_file or None
-    return read_files(graph, nodes, recipe=recipe)
+        graph, nodes, labels = recipe.edges_file, recipe.nodes_file or None, recipe.labels_file or None
+    return read_files(graph, nodes, recipe=recipe, labels=labels)
 
 
 def log_notes(result: Reading) -> None:
     """Log what looks wrong with the tables of a graph."""
     for note in result.notes:
         log.warning("%s", note)
-
-
-def _open(graph: Path, nodes: Path | None) -> tuple[Source, Source | None]:
-    if graph.is_dir():
-        if nodes is not None:
-            raise BGCLError(f"{graph} is a folder with its own nodes: leave out --nodes, or name the file of edges.")
-        found = {part: _find(graph, part) for part in ("edges", "nodes")}
-        for part, paths in found.items():
-            if len(paths) > 1:
-                raise BGCLError(
-                    f"{graph} has {len(paths)} files of {part}: {', '.join(p.name for p in paths)}. Keep one."
-                )
-        if not found["edges"]:
-            raise BGCLError(f"{graph} has no file of edges: edges.csv, or another ending of {', '.join(ENDINGS)}.")
-        return open_table(found["edges"][0]), open_table(found["nodes"][0]) if found["nodes"] else None
-    if graph.suffix.lower() == ".graphml":
-        if nodes is not None:
-            raise BGCLError(f"{graph} already has nodes: leave out --nodes.")
-        return _graphml(graph)
-    return open_table(graph), None if nodes is None else open_table(nodes)
-
-
-def _find(folder: Path, stem: str) -> list[Path]:
-    return [folder / f"{stem}{ending}" for ending in ENDINGS if (folder / f"{stem}{ending}").is_file()]
-
-
-def _graphml(path: Path) -> tuple[Source, Source]:
-    from xml.etree.ElementTree import iterparse
-
-    import networkx
-
-    if not path.is_file():
-        raise BGCLError(f"There is no file {path}.")
-    with readable(path, "Correct it, or write the graph anew as GraphML."):
-        # NetworkX takes what is missing for a node called "None", and is silent about unknown, double and nested nodes.
-        graphs, ids, ends = 0, set[str](), set[str]()
-        for _, element in iterparse(path):
-            kind = element.tag.rpartition("}")[2]
-            graphs += kind == "graph"
-            if kind == "edge" and not {"source", "target"} <= element.attrib.keys():
-                raise BGCLError(f"{path}: an edge has no source or no target. Give every edge both.")
-            if kind == "node" and "id" not in element.attrib:
-                raise BGCLError(f"{path}: a node has no id. Give every node an id.")
-            if kind == "edge":
-                ends |= {element.attrib["source"], element.attrib["target"]}
-            elif kind == "node" and element.attrib["id"] in ids:
-                raise BGCLError(
-                    f"{path}: the node '{element.attrib['id']}' is there twice. Give every node an id of its own."
-                )
-            elif kind == "node":
-                ids.add(element.attrib["id"])
-            element.clear()
-        if graphs > 1:
-            raise BGCLError(f"{path} has {graphs} graphs. Write each of them, also a nested one, as a file of its own.")
-        if unknown := ends - ids:
-            raise BGCLError(f"{path}: an edge leads to the node '{min(unknown)}', which is not there. Add the node.")
-        graph = networkx.read_graphml(path)
-        return convert.networkx_frames(graph, str(path))

@@ -21,7 +21,7 @@ class ParquetFile:
     """A Parquet file that is open."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.name = path, str(path)
+        self.path, self.name, self.inferred = path, str(path), list[str]()
         with readable(path):
             self._metadata = pyarrow.parquet.read_metadata(path)
             self._schema = self._metadata.schema.to_arrow_schema()

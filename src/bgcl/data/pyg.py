@@ -66,8 +66,8 @@ def check_graph(data: Data) -> Data:
 
     Returns:
         A new `Data` with `x` as float32, `edge_index` `(2, 2E)` in both directions sorted by row and column, `y`, every
-        field that ends in `_mask`, and `name`, `ids`, `classes`, `attribute_names` and `recipe`. It has no edge weights
-        or other fields, because no method uses them.
+        field that ends in `_mask`, and `name`, `ids`, `classes`, `attribute_names` and `recipe`. If `edge_index` was
+        clean already, it also has `edge_weight` `(2E,)`. It has no other fields, because no method uses them.
 
     Raises:
         BGCLError: if a field is missing, a shape is wrong, an edge ends at a node that does not exist, or an attribute
@@ -92,6 +92,8 @@ def check_graph(data: Data) -> Data:
     if data.edge_index.layout != torch.strided:
         raise BGCLError("data.edge_index must be a plain tensor (2, number of edges), not a sparse matrix.")
     out = Data(x=_fitting_layout(x), edge_index=_checked_edges(data.edge_index, nodes))
+    if out.edge_index.shape == data.edge_index.shape and _are_weights(data):
+        out.edge_weight = data.edge_weight.detach().cpu().to(torch.float32)
     for field in data.keys():  # noqa: SIM118 - a Data iterates over pairs
         if field == "y" or field.endswith("_mask"):
             out[field] = _checked_rows(field, data[field], nodes)
@@ -104,6 +106,17 @@ def check_graph(data: Data) -> Data:
         if field in data:
             out[field] = data[field]
     return out.to(data.x.device)
+
+
+def _are_weights(data: Data) -> bool:
+    """Whether clean edges have a weight each, the same in both directions."""
+    weights = data.get("edge_weight")
+    return (
+        isinstance(weights, Tensor)
+        and weights.shape == data.edge_index.shape[1:]
+        and is_clean(data.edge_index.detach().cpu().numpy(), int(data.num_nodes))
+        and bool(torch.isfinite(weights).all())
+    )
 
 
 def _checked_edges(edge_index: Tensor, nodes: int) -> Tensor:

@@ -1,33 +1,32 @@
-"""From two tables to a graph: edges by the ids of their nodes, labels as class numbers, columns as attributes."""
+"""From tables to a graph: edges by the ids of their nodes, labels as class numbers, columns as attributes."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 import torch
-from scipy.sparse import csr_matrix, hstack, issparse
 from torch_geometric.data import Data
 
+from bgcl.data.attributes import AttributeTables, attributes, learn_columns, notes_of_columns
 from bgcl.data.border import readable
 from bgcl.data.clean import undirected
-from bgcl.data.columns import Block, Category, Column, LeftOut, Words
-from bgcl.data.ids import IdColumn, Lookup, id_columns
-from bgcl.data.infer_columns import learn
+from bgcl.data.columns import Category, Column, Number, Words
+from bgcl.data.id_by_values import column_with_all
+from bgcl.data.ids import IdColumn, IdError, Lookup
+from bgcl.data.label_table import find_label_columns
 from bgcl.data.labels import encode_labels
-from bgcl.data.memory import check_fits
-from bgcl.data.pyg import SPARSE_BELOW, csr_tensor
+from bgcl.data.long_form import LongForm, find_long_form
+from bgcl.data.matching import Matched, ids_of_edges, match
+from bgcl.data.missing_labels import USUAL, LabelRules
+from bgcl.data.options import Options
 from bgcl.data.recipe import Recipe
-from bgcl.data.roles import Options, check_roles, find_roles
-from bgcl.data.structure import structure
-from bgcl.data.tables import Source, Table
+from bgcl.data.roles import check_roles, find_roles, usual_id
+from bgcl.data.tables import Source, Sources, Table, file_name
+from bgcl.data.weights import added_weights, read_weights, refuse_zeros, weight_like
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
-
-_IGNORED = "as asked"  # why a column with --ignore is left out
 
 
 @dataclass
@@ -36,58 +35,127 @@ class Reading:
 
     data: Data
     recipe: Recipe
-    guesses: list[str] = field(default_factory=list)  # roles of columns that were inferred
+    guesses: list[str] = field(default_factory=list)  # what was inferred
     notes: list[str] = field(default_factory=list)  # what looks wrong
     rows: int = 0  # in the table of edges
     loops: int = 0  # rows from a node to itself
     unknown: int = 0  # rows that were skipped, because an end is not in the table of nodes
+    without_weight: int = 0  # rows that were left out, because their weight is 0
     unused: list[str] = field(default_factory=list)  # other columns of the edges
     nodes: Table | None = None
 
 
-def read(edges: Source, nodes: Source | None, options: Options | None = None, recipe: Recipe | None = None) -> Reading:
-    """Read a graph from a table of edges and a table of nodes, or from the edges alone.
+def read(sources: Sources, options: Options | None = None, recipe: Recipe | None = None) -> Reading:
+    """Read a graph from its tables.
 
     Args:
-        edges: the table of edges.
-        nodes: the table of nodes, if there is one.
-        options: the columns that the user names. Without effect if there is a recipe.
+        sources: the tables.
+        options: what the user says about them. Without effect if there is a recipe.
         recipe: the recipe of another graph, to read this graph in the same way.
 
     Raises:
         BGCLError: if a column is missing, or a value cannot be read.
     """
     options = options or Options()
-    guesses: list[str] = []
+    try:
+        return _read(sources, options, recipe)
+    except IdError:
+        other = _other_id(sources, options) if recipe is None else None
+        if other is None:
+            raise
+        result = _read(sources, replace(options, id=other), recipe)
+        result.guesses.append(f"a node's id is '{other}', the only column with the ids of the edges")
+        return result
+
+
+def _other_id(sources: Sources, options: Options) -> str | None:
+    """The column of the nodes that has the ids of the edges, if only one has them and the user names none."""
+    if sources.nodes is None or options.id is not None:
+        return None
+    roles = find_roles(sources.edges, None, Options(source=options.source, target=options.target), [])
+    ids = ids_of_edges(_read_edges(sources.edges, roles, None), None, roles)
+    return column_with_all(sources.nodes, usual_id(sources.nodes), ids, options.ignore)
+
+
+def _read(sources: Sources, options: Options, recipe: Recipe | None) -> Reading:
+    guesses = [line for source in sources.every() for line in source.inferred] if recipe is None else []
     new = recipe is None
+    sources, form = _with_features(sources, options, recipe, guesses)
     if recipe is None:
-        recipe = find_roles(edges, nodes, options, guesses)
-    check_roles(recipe, edges, nodes, new=new)
-    edge_table = edges.read([recipe.source, recipe.target], ids=[recipe.source, recipe.target])
-    node_table = None if nodes is None else _read_nodes(nodes, recipe, options if new else None)
-    lookup, ends = _look_up_ids(edge_table, node_table, recipe)
+        recipe = find_roles(sources.edges, sources.nodes, options, guesses, others=_named_elsewhere(sources))
+        recipe = replace(recipe, columns=() if form is None else (form,))
+    check_roles(recipe, sources.edges, sources.nodes, new=new)
+    edge_table = _read_edges(sources.edges, recipe, options if new else None)
+    node_table = None if sources.nodes is None else _read_nodes(sources.nodes, recipe, options if new else None)
+    label_table, recipe = _read_labels(sources.labels, recipe, edge_table, node_table, options, new, guesses)
+    feature_table = _read_features(sources.features, form)
+    matched = match(edge_table, node_table, label_table, feature_table, recipe, options if new else None, guesses)
+    recipe = replace(recipe, bipartite=matched.bipartite)
     reading = Reading(Data(), recipe, guesses, rows=edge_table.rows, nodes=node_table)
-    reading.unused = [name for name in edges.names if name not in (recipe.source, recipe.target)]
-    pairs = _pairs(ends, lookup, reading)
-    edge_index = undirected(pairs[0], pairs[1], len(lookup.values))
-    y, recipe = _labels(node_table, recipe, reading, new)
+    reading.unused = [name for name in sources.edges.names if name not in (recipe.source, recipe.target, recipe.weight)]
+    edge_index, weights = _edges(edge_table, matched, reading)
+    count = len(matched.lookup.values)
+    y, recipe = _labels(node_table, label_table, matched, recipe, reading, options if new else None)
+    tables = AttributeTables(node_table, feature_table, matched.features, count)
     if new:
-        recipe = replace(recipe, **_learn_columns(node_table, recipe, options))
-    x = _attributes(node_table, recipe, reading, edge_index, lookup)
-    reading.data, reading.recipe = _as_data(x, edge_index, y, lookup, recipe), recipe
+        recipe = replace(recipe, **learn_columns(tables, recipe, options, guesses))
+    x = attributes(tables, recipe, reading.notes, edge_index, matched.lookup)
+    reading.data, reading.recipe = _as_data(x, edge_index, y, matched.lookup, recipe), recipe
+    if weights is not None:
+        reading.data.edge_weight = torch.from_numpy(weights)
     if new:
-        reading.notes += _notes_of_columns(node_table, recipe)
+        reading.notes += [*_notes_of_edges(reading), *notes_of_columns(tables, recipe)]
     return reading
 
 
-def _as_data(x: torch.Tensor, edge_index: Array, y: Array | None, lookup: Lookup, recipe: Recipe) -> Data:
-    data = Data(x=x, edge_index=torch.from_numpy(edge_index))
-    if y is not None:
-        data.y = torch.from_numpy(y)
-    data.ids, data.attribute_names, data.recipe = lookup.as_array(), recipe.attribute_names(), recipe
-    if recipe.classes is not None:
-        data.classes = list(recipe.classes)
-    return data
+def _notes_of_edges(reading: Reading) -> list[str]:
+    """Notes on columns of the edges that are not used."""
+    notes = []
+    if reading.recipe.weight:
+        notes.append(f"The weights in '{reading.recipe.weight}' become edge_weight. No model uses them yet.")
+    if reading.unused:
+        like = weight_like(reading.unused)
+        more = f" If '{like}' is the weight of an edge, use --weight {like}." if like else ""
+        notes.append(f"These columns of the edges are not used: {', '.join(reading.unused)}.{more}")
+    return notes
+
+
+def _with_features(
+    sources: Sources, options: Options, recipe: Recipe | None, guesses: list[str]
+) -> tuple[Sources, LongForm | None]:
+    """The tables, with attributes in long form as `features`, and its columns. Other features are nodes."""
+    source = sources.features or sources.nodes
+    if source is None:
+        return sources, None
+    form = find_long_form(source, options) if recipe is None else recipe.long_form()
+    if form is not None and recipe is not None and not {form.name, form.id} <= {*source.names}:
+        form = None
+    if form is None:
+        if sources.features is not None and sources.nodes is not None:
+            raise BGCLError(
+                f"{sources.features.name} and {sources.nodes.name} both have a row for each node. Join them."
+            )
+        return replace(sources, nodes=source, features=None), None
+    if recipe is None:
+        columns = ", ".join(f"'{name}'" for name in (form.id, form.name, form.value) if name)
+        guesses.append(f"{file_name(source)} has a row for each node and feature: {columns}")
+    return replace(sources, nodes=None if source is sources.nodes else sources.nodes, features=source), form
+
+
+def _named_elsewhere(sources: Sources) -> tuple[str, ...]:
+    """Options that name a column of the labels or of the features."""
+    found = ("id", "label", "ignore") if sources.labels is not None else ()
+    return (*found, "id") if sources.features is not None else found
+
+
+def _read_edges(edges: Source, recipe: Recipe, options: Options | None) -> Table:
+    ends = [recipe.source, recipe.target]
+    like = weight_like([name for name in edges.names if name not in ends])
+    if options is None or options.weight is not None or like is None:
+        return edges.read([*ends, *([recipe.weight] if recipe.weight else [])], ids=ends)
+    table = edges.read([*ends, like], ids=ends)
+    refuse_zeros(table, like)
+    return table
 
 
 def _read_nodes(nodes: Source, recipe: Recipe, options: Options | None) -> Table:
@@ -98,113 +166,107 @@ def _read_nodes(nodes: Source, recipe: Recipe, options: Options | None) -> Table
     else:
         used = {column.name for column in recipe.columns if column.attribute_names()}
         columns = [name for name in nodes.names if name in used or name in (recipe.id, recipe.label)]
-        texts = [column.name for column in recipe.columns if isinstance(column, Category | Words)]
+        texts = [c.name for c in recipe.columns if _is_written(c)]
     identity = recipe.id or ""
     if identity not in columns:
         columns.insert(0, identity)
-    if recipe.label in columns:
-        texts.append(recipe.label)
-    return nodes.read(columns, ids=[identity], texts=[name for name in texts if name in columns])
+    exact = [name for name in (identity, recipe.label) if name in columns]
+    return nodes.read(columns, ids=exact, texts=[name for name in texts if name in columns])
 
 
-def _look_up_ids(edges: Table, nodes: Table | None, recipe: Recipe) -> tuple[Lookup, list[IdColumn]]:
-    """The numbers of all ids, and the ids at the two ends of each edge."""
-    ends = [(edges, recipe.source), (edges, recipe.target)]
-    if nodes is None:
-        found = id_columns(*ends)
-        every = pa.chunked_array([*found[0].values.chunks, *found[1].values.chunks])
-        return Lookup(IdColumn(edges, recipe.source, pc.unique(every))), found
-    identity, *found = id_columns((nodes, recipe.id or ""), *ends)
-    return Lookup(identity), found
+def _is_written(column: Column) -> bool:
+    """Whether a column must be read as it is written, and not as pyarrow understands it."""
+    return isinstance(column, Category | Words) or (isinstance(column, Number) and bool(column.writing))
 
 
-def _pairs(ends: list[IdColumn], lookup: Lookup, reading: Reading) -> list[Array]:
-    """The numbers of the nodes at the two ends of each row, two arrays of shape `(rows,)`."""
-    numbers = [lookup.numbers(end.values) for end in ends]
-    if any(int(found.min()) < 0 for found in numbers):
+def _read_labels(
+    labels: Source | None, recipe: Recipe, edges: Table, nodes: Table | None, options: Options, new: bool,
+    guesses: list[str],
+) -> tuple[Table | None, Recipe]:  # fmt: skip
+    """The table of labels, and the recipe with its columns."""
+    if labels is None:
+        return None, recipe
+    if new or recipe.label_id is None:
+        known = ids_of_edges(edges, nodes, recipe)
+        chosen = options if new else replace(Options(), label=recipe.label if recipe.label in labels.names else None)
+        identity, label = find_label_columns(labels, known, chosen, guesses)
+        recipe = replace(recipe, label_id=identity, label=label)
+    elif recipe.label not in labels.names:  # a trained model needs no labels
+        return None, recipe
+    columns = [recipe.label_id or "", recipe.label or ""]
+    return labels.read(columns, ids=columns), recipe
+
+
+def _read_features(features: Source | None, form: LongForm | None) -> Table | None:
+    if features is None or form is None:
+        return None
+    columns = [form.id, form.name, *([form.value] if form.value else [])]
+    return features.read(columns, ids=[form.id], texts=[form.name])
+
+
+def _edges(table: Table, matched: Matched, reading: Reading) -> tuple[Array, Array | None]:
+    """Clean edges `(2, 2E)` in both directions and, if there are some, their weights `(2E,)`."""
+    numbers, weights = [matched.lookup.numbers(end.values) for end in matched.ends], None
+    if reading.recipe.weight:
+        weights = read_weights(table, reading.recipe.weight)
+        reading.without_weight = int((weights == 0).sum())
+        numbers, weights = [found[weights > 0] for found in numbers], weights[weights > 0]
+    if any(found.size and int(found.min()) < 0 for found in numbers):
         unknown = (numbers[0] < 0) | (numbers[1] < 0)
         if not reading.recipe.skip_unknown:
-            row = int(np.flatnonzero(unknown)[0])
-            end = ends[0] if numbers[0][row] < 0 else ends[1]
-            more = int(unknown.sum()) - 1
-            raise BGCLError(
-                f"{end.table.at(row, end.name)}: no node has the id {end.values[row].as_py()!r}"
-                + (f" ({more:,} more such row(s))" if more else "")
-                + f". Add it to {lookup.column.table.name}, or skip such edges with --skip-unknown."
-            )
+            raise _unknown_id(matched.ends, matched.lookup)
         reading.unknown = int(unknown.sum())
         numbers = [found[~unknown] for found in numbers]
+        weights = None if weights is None else weights[~unknown]
     reading.loops = int(np.count_nonzero(numbers[0] == numbers[1]))
     if len(numbers[0]) == reading.loops:
-        raise BGCLError(f"{ends[0].table.name}: the graph has no edges between different nodes.")
-    return numbers
+        raise BGCLError(f"{table.name}: the graph has no edges between different nodes.")
+    count = len(matched.lookup.values)
+    edge_index = undirected(numbers[0], numbers[1], count)
+    return edge_index, None if weights is None else added_weights(numbers[0], numbers[1], weights, count)
 
 
-def _labels(table: Table | None, recipe: Recipe, reading: Reading, new: bool) -> tuple[Array | None, Recipe]:
+def _unknown_id(ends: list[IdColumn], lookup: Lookup) -> IdError:
+    numbers = [lookup.numbers(end.values) for end in ends]
+    unknown = (numbers[0] < 0) | (numbers[1] < 0)
+    row = int(np.flatnonzero(unknown)[0])
+    end = ends[0] if numbers[0][row] < 0 else ends[1]
+    more = int(unknown.sum()) - 1
+    return IdError(
+        f"{end.table.at(row, end.name)}: no node has the id {end.values[row].as_py()!r}"
+        + (f" ({more:,} more such row(s))" if more else "")
+        + f". Add it to {lookup.column.table.name}, or skip such edges with --skip-unknown."
+    )
+
+
+def _labels(
+    nodes: Table | None, labels: Table | None, matched: Matched, recipe: Recipe, reading: Reading,
+    options: Options | None,
+) -> tuple[Array | None, Recipe]:  # fmt: skip
+    """Class numbers `(N,)` or real numbers, and the recipe with the classes. `options` is None if it had them."""
+    table = labels or nodes
     if table is None or recipe.label is None or recipe.label not in table.columns.column_names:
         return None, recipe
+    at_training = USUAL if recipe.missing_label is None else recipe.missing_label
+    given = at_training if options is None else options.missing_label
+    rules = LabelRules(given, recipe.exact, guesses=reading.guesses)
     with readable(table.at(None, recipe.label), f"Use text or numbers, or leave it out with --ignore {recipe.label}."):
-        y, classes = encode_labels(table, recipe.label, recipe.classes, reading.notes, may_be_empty=not new)
-    return y, replace(recipe, classes=classes)
+        y, classes = encode_labels(
+            table, recipe.label, recipe.classes, reading.notes, may_be_empty=options is None, rules=rules
+        )
+    if y is not None and matched.labels is not None:
+        missing = np.nan if y.dtype.kind == "f" else -1
+        every = np.full(len(matched.lookup.values), missing, dtype=y.dtype)
+        every[matched.labels[matched.labels >= 0]] = y[matched.labels >= 0]
+        y = every
+    return y, replace(recipe, classes=classes, missing_label=rules.settled())
 
 
-def _learn_columns(table: Table | None, recipe: Recipe, options: Options) -> dict[str, Any]:
-    """The fields `columns` and `structural` of a new recipe."""
-    if table is None:
-        return {"columns": (), "structural": True}
-    declared = dict.fromkeys(options.categorical, "category") | dict.fromkeys(options.text, "words")
-    columns: list[Column] = [LeftOut(name, _IGNORED) for name in options.ignore]
-    for name in table.columns.column_names:
-        if name not in (recipe.id, recipe.label):
-            with readable(table.at(None, name), f"Leave it out with --ignore {name}."):
-                columns.append(learn(table, name, declared=declared.get(name), most_words=options.words))
-    return {"columns": tuple(columns), "structural": not any(column.attribute_names() for column in columns)}
-
-
-def _attributes(
-    table: Table | None, recipe: Recipe, reading: Reading, edge_index: Array, lookup: Lookup
-) -> torch.Tensor:
-    """The attributes `(N, F)`: sparse if their share of nonzero entries is below `SPARSE_BELOW`, else dense."""
-    if recipe.structural or table is None:
-        return csr_tensor(structure(edge_index, lookup))
-    blocks: list[Block] = []
-    for column in recipe.columns:
-        if column.attribute_names():
-            with readable(table.at(None, column.name), "Give it the values that it had at training."):
-                blocks.append(column.apply(table, reading.notes))
-    nodes, width = table.rows, sum(block.shape[1] for block in blocks)
-    nonzero = sum(block.nnz if issparse(block) else block.size for block in blocks)
-    if nonzero < SPARSE_BELOW * nodes * width:
-        return csr_tensor(hstack([csr_matrix(block) for block in blocks], format="csr", dtype=np.float32))
-    check_fits(
-        nodes * width * 8, f"{table.name}: {nodes:,} nodes with {width:,} attributes",
-        "Leave out columns with --ignore, or lower the number of words with --words.",
-    )  # fmt: skip
-    dense = np.empty((nodes, width), dtype=np.float32)
-    start = 0
-    for block in blocks:
-        dense[:, start : start + block.shape[1]] = block.toarray() if issparse(block) else block
-        start += block.shape[1]
-    return torch.from_numpy(dense)
-
-
-def _notes_of_columns(table: Table | None, recipe: Recipe) -> list[str]:
-    """Notes on columns that are left out, or of which many values are missing."""
-    notes = []
-    for column in recipe.columns:
-        if table is None:
-            break
-        if isinstance(column, LeftOut):
-            if column.why != _IGNORED:
-                notes.append(f"{table.name}, column '{column.name}' is left out: {column.why}.")
-            continue
-        share = table.columns[column.name].null_count / table.rows
-        if recipe.label is None and isinstance(column, Category) and 0.1 < share < 1:
-            what = f"{share:.0%} of the values are missing. Is it the label? --label {column.name}."
-            notes.append(f"{table.name}, column '{column.name}': {what}")
-        elif share > 0.5:
-            notes.append(f"{table.name}, column '{column.name}': {share:.0%} of the values are missing.")
-    if recipe.structural:
-        why = "there is no table of nodes" if table is None else f"{table.name} has no usable column"
-        notes.append(f"The nodes have no attributes ({why}). Their neighborhoods and degrees are used instead.")
-    return notes
+def _as_data(x: torch.Tensor, edge_index: Array, y: Array | None, lookup: Lookup, recipe: Recipe) -> Data:
+    data = Data(x=x, edge_index=torch.from_numpy(edge_index))
+    if y is not None:
+        data.y = torch.from_numpy(y)
+    data.ids, data.attribute_names, data.recipe = lookup.as_array(), recipe.attribute_names(), recipe
+    if recipe.classes is not None:
+        data.classes = list(recipe.classes)
+    return data

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bgcl.data.columns import Column
+from bgcl.data.long_form import LongForm
 from bgcl.data.structure import structure_names
 from bgcl.errors import BGCLError, one_line
 from bgcl.validation import checked
@@ -33,6 +34,13 @@ class Recipe:
         skip_unknown: whether edges to nodes that are not in the table are skipped.
         edges_file: path of the edges; empty if they were in memory.
         nodes_file: path of the nodes; empty if they were in memory or beside the edges.
+        labels_file: path of the labels; empty if they were in memory, beside the edges, or a column of the nodes.
+        label_id: column of the table of labels with the ids of nodes; None if there was no table of labels.
+        missing_label: the labels that mean "no label".
+        weight: column of the edges with their weights; None if they have no weights.
+        bipartite: whether the two columns of the edges hold nodes of two kinds.
+        exact: whether ids and labels are compared letter by letter.
+        delimiter, header, no_header, decimal: how the user said that the files are written.
 
     >>> import bgcl
     >>> data = bgcl.graph_from({"from": [1, 2], "to": [2, 3]}, {"id": [1, 2, 3], "age": [31, 45, 27]})
@@ -50,12 +58,26 @@ class Recipe:
     skip_unknown: bool
     edges_file: str = ""
     nodes_file: str = ""
+    labels_file: str = ""
+    label_id: str | None = None
+    missing_label: tuple[str, ...] | None = None
+    weight: str | None = None
+    bipartite: bool = False
+    exact: bool = False
+    delimiter: str | None = None
+    header: tuple[str, ...] = ()
+    no_header: tuple[str, ...] = ()
+    decimal: str | None = None
 
     def attribute_names(self) -> list[str]:
         """The name of each attribute, in order."""
         if self.structural:
             return structure_names()
         return [name for column in self.columns for name in column.attribute_names()]
+
+    def long_form(self) -> LongForm | None:
+        """The attributes in long form, if there are some."""
+        return next((column for column in self.columns if isinstance(column, LongForm)), None)
 
     def to_json(self) -> str:
         """The recipe as JSON."""

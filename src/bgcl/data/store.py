@@ -12,16 +12,17 @@ from bgcl.data import npz
 from bgcl.data.border import readable
 from bgcl.data.catalog import DATASETS, Dataset, canonical_name, find
 from bgcl.data.clean import CleanGraph, content_digest
+from bgcl.data.tables import ENDINGS
 from bgcl.errors import BGCLError
 from bgcl.files import write_text
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from bgcl.data.roles import TableOptions
+    from bgcl.data.options import TableOptions
 
 
-TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".graphml")
+TABLES = (*ENDINGS, ".graphml")
 
 
 class Place(enum.StrEnum):
@@ -45,8 +46,8 @@ class Verified:
 
 
 def load(
-    name_or_path: str | os.PathLike[str], nodes: str | os.PathLike[str] | None = None, *, quiet: bool = False,
-    **options: Unpack["TableOptions"],
+    name_or_path: str | os.PathLike[str], nodes: str | os.PathLike[str] | None = None, *,
+    labels: str | os.PathLike[str] | None = None, quiet: bool = False, **options: Unpack["TableOptions"],
 ) -> "Data":  # fmt: skip
     """Load a graph: a data set by its name, or your own files.
 
@@ -55,9 +56,10 @@ def load(
 
     Args:
         name_or_path: name of a data set (see `bgcl.data.DATASETS`), a `.npz` or `.graphml` file, a table of edges, or
-            a folder with the tables `edges` and `nodes`. Tables end in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz` or
-            `.parquet`.
+            a folder with the tables `edges`, `nodes` or `features`, and `labels` or `target`. Tables end in `.csv`,
+            `.tsv` or `.txt`, perhaps with `.gz` or `.zst`, or in `.parquet`.
         nodes: the table of nodes, if `name_or_path` is a table of edges.
+        labels: a table with an id and a label, if the labels are not in the folder or the table of nodes.
         quiet: download without a progress bar.
         **options: for tables.
 
@@ -70,6 +72,12 @@ def load(
             - `text`: a column of text to split into words, or a list of columns.
             - `words`: the greatest number of words from each column of text. Default: 2000.
             - `skip_unknown`: skip edges to nodes that are not in the table of nodes. By default they are an error.
+            - `weight`: column of the edges with their weights, which become `edge_weight`.
+            - `bipartite`: whether the ends of an edge are nodes of two kinds.
+            - `missing_label`: labels that mean "no label".
+            - `exact`: compare ids and labels letter by letter.
+            - `feature`, `value`: columns of attributes in long form.
+            - `delimiter`, `header`, `no_header`, `decimal`, `dates`: how files are written.
 
     Returns:
         A PyTorch Geometric `Data` with `x` `(N, F)`, `edge_index` `(2, 2E)` in both directions without self-loops and
@@ -87,14 +95,14 @@ def load(
 
     text = os.fspath(name_or_path)
     if is_tables(text):
+        from bgcl.data.options import make_options
         from bgcl.data.own import log_notes, read_files
-        from bgcl.data.roles import make_options
 
-        reading = read_files(text, nodes, make_options(**options))
+        reading = read_files(text, nodes, make_options(**options), labels=labels)
         log_notes(reading)
         return reading.data
-    if nodes is not None or options:
-        extra = "--nodes" if nodes is not None else next(iter(options))
+    if nodes is not None or labels is not None or options:
+        extra = "--nodes" if nodes is not None else "--labels" if labels is not None else next(iter(options))
         raise BGCLError(f"{text} is not a table: leave out {extra}.")
     if text.endswith(".npz"):
         return read_npz(text)

@@ -1,4 +1,4 @@
-"""Read tables of nodes and edges as Arrow tables: CSV, TSV (either may be gzipped), Parquet, or frames in memory.
+"""Read tables of nodes and edges as Arrow tables: text (perhaps compressed), Parquet, or frames in memory.
 
 An error names the file and, if possible, the row and the column. Rows are counted as users see them: the header of a
 CSV is row 1, the first row of a Parquet file is row 1, and the first row of a frame is row 0.
@@ -13,7 +13,9 @@ from typing import Any, Protocol
 from bgcl.data.border import readable
 from bgcl.errors import BGCLError, nearest
 
-ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+_TEXTS = (".csv", ".tsv", ".txt")
+ENDINGS = (*_TEXTS, *(f"{text}{packed}" for text in _TEXTS for packed in (".gz", ".zst")), ".parquet")
+ENDINGS_IN_WORDS = ".csv, .tsv or .txt (perhaps with .gz or .zst), or .parquet"
 _NAMES_SHOWN = 1000  # names of columns that an error looks through
 
 
@@ -25,7 +27,9 @@ class Table:
     columns: Any  # pyarrow.Table
     first: int  # the number of the first row
     as_written: bool  # ids and texts are from a CSV, which has no types
-    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # columns already converted
+    memo: dict[tuple[str, str], Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # columns already converted
 
     @property
     def rows(self) -> int:
@@ -36,15 +40,54 @@ class Table:
         return f"{self.name}, " + ("" if row is None else f"row {self.first + row}, ") + f"column '{column}'"
 
 
+@dataclass(frozen=True)
+class Form:
+    """What the user says about how a file is written. What is None is inferred."""
+
+    table: str = "nodes"  # edges, nodes or labels
+    delimiter: str | None = None
+    header: bool | None = None
+    decimal: str | None = None
+
+
 class Source(Protocol):
-    """A table that is not read yet. `names` are the names of its columns."""
+    """A table that is not read yet.
+
+    Attributes:
+        name: the file, or a name for errors.
+        names: the names of its columns.
+        inferred: how it is written, if that could be wrong; a line each.
+    """
 
     name: str
     names: list[str]
+    inferred: list[str]
 
     def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
-        """Read some columns. In a CSV, `ids` and `texts` stay as they are written: `007` does not become `7`."""
+        """Read some columns. In a CSV, `ids` and `texts` stay as they are written: `007` does not become `7`.
+
+        In `texts` the usual words for a missing value are missing, such as NA. In `ids` only an empty value is.
+        """
         ...
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The tables of a graph. Attributes in long form are a table of their own, `features`."""
+
+    edges: Source
+    nodes: Source | None = None
+    labels: Source | None = None
+    features: Source | None = None
+
+    def every(self) -> list[Source]:
+        """All tables that there are."""
+        return [table for table in (self.edges, self.nodes, self.features, self.labels) if table is not None]
+
+
+def file_name(source: Source) -> str:
+    """The name of a table without its folder."""
+    return Path(source.name).name
 
 
 def has_known_ending(path: str | Path) -> bool:
@@ -52,7 +95,7 @@ def has_known_ending(path: str | Path) -> bool:
     return str(path).lower().endswith(ENDINGS)
 
 
-def open_table(path: Path) -> Source:
+def open_table(path: Path, form: Form | None = None) -> Source:
     """Open a file by its ending, and read the names of its columns."""
     from bgcl.data.csv_files import CsvFile
     from bgcl.data.parquet_files import ParquetFile
@@ -61,12 +104,12 @@ def open_table(path: Path) -> Source:
         if not path.exists():
             raise BGCLError(f"There is no file {path}.")
         if not has_known_ending(path):
-            raise BGCLError(f"Cannot read {path}: a table must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
+            raise BGCLError(f"Cannot read {path}: a table must end in {ENDINGS_IN_WORDS}.")
         if not path.is_file():
             raise BGCLError(f"{path} is not a file.")
         if path.stat().st_size == 0:
             raise empty(path)
-        return ParquetFile(path) if path.suffix.lower() == ".parquet" else CsvFile(path)
+        return ParquetFile(path) if path.suffix.lower() == ".parquet" else CsvFile(path, form or Form())
 
 
 def check_column(source: Source, name: str) -> None:
@@ -79,7 +122,7 @@ class Frame:
     """A table in memory."""
 
     def __init__(self, name: str, table: Any) -> None:
-        self.name, self.table = name, table
+        self.name, self.table, self.inferred = name, table, list[str]()
         self.names = unique(name, list(table.column_names))
 
     def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:

@@ -7,6 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bgcl.data import written_dates, written_numbers
+from bgcl.data.spelling import is_untidy, tidy
 from bgcl.data.tables import Table
 from bgcl.errors import BGCLError
 
@@ -15,22 +17,20 @@ Array = npt.NDArray[Any]
 NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 
 
-def numbers(table: Table, name: str) -> Array:
-    """A column as float64 `(N,)`, NaN where a value is missing. Dates become seconds."""
-    if name in table.memo:
-        return np.asarray(table.memo[name])
+def numbers(table: Table, name: str, writing: str = "") -> Array:
+    """A column as float64 `(N,)`, NaN where a value is missing. Dates become seconds.
+
+    `writing` says how texts are written: as `str` of a `Writing`, or the order of a date, such as "dmy".
+    """
+    if ("numbers", name) in table.memo:
+        return np.asarray(table.memo["numbers", name])
     values = table.columns[name]
     kind = values.type
     if pa.types.is_dictionary(kind):
         values, kind = values.cast(kind.value_type), kind.value_type
     if is_text(kind):
-        is_number = pc.match_substring_regex(values.cast(pa.string()), NUMBER)
-        row = pc.index(is_number, False).as_py()
-        if row >= 0:
-            raise BGCLError(
-                f"{table.at(row, name)}: {values[row].as_py()!r} is not a number, but all values were at training."
-            )
-        values = pc.utf8_trim_whitespace(values.cast(pa.string()))
+        values = _numbers_in(as_text(table, name), table, name, writing)
+        kind = values.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         values = values.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
     elif pa.types.is_time(kind) or pa.types.is_duration(kind):
@@ -41,13 +41,32 @@ def numbers(table: Table, name: str) -> Array:
     if suspicious and np.isinf(array).any():
         row = int(np.flatnonzero(np.isinf(array))[0])
         raise BGCLError(f"{table.at(row, name)}: the value is infinite. Correct it, or leave it empty.")
-    table.memo[name] = array
+    table.memo["numbers", name] = array
     return array
+
+
+def _numbers_in(texts: Any, table: Table, name: str, writing: str) -> Any:
+    """Texts as Arrow numbers. A text that is not a number is an error with its row."""
+    if writing in written_dates.ORDERS:
+        found = written_dates.parse(texts, writing)
+    elif writing:
+        found = written_numbers.parse(texts, written_numbers.Writing.of(writing))
+    else:
+        is_number = pc.match_substring_regex(texts, NUMBER)
+        found = pc.if_else(is_number, pc.utf8_trim_whitespace(texts), None)
+    row = pc.index(pc.and_(found.is_null(), texts.is_valid()), True).as_py()
+    if row >= 0:
+        raise BGCLError(
+            f"{table.at(row, name)}: {texts[row].as_py()!r} is not a number, but all values were at training."
+        )
+    return found
 
 
 def vectors(table: Table, name: str) -> Array:
     """A column of lists as a matrix `(N, length)`, NaN in the row of a missing list."""
     values = table.columns[name].combine_chunks()
+    if is_text(values.type):
+        values = _lists_in(as_text(table, name).combine_chunks(), table, name)
     lengths = pc.list_value_length(values)
     width = pc.max(lengths).as_py() or 0
     uneven = pc.index(pc.not_equal(lengths, width), True).as_py()
@@ -68,6 +87,14 @@ def vectors(table: Table, name: str) -> Array:
     return matrix
 
 
+def _lists_in(texts: Any, table: Table, name: str) -> Any:
+    """Texts as Arrow lists of numbers. A text that is no list is an error with its row."""
+    row = pc.index(written_numbers.are_lists(texts), False).as_py()
+    if row >= 0:
+        raise BGCLError(f"{table.at(row, name)}: {texts[row].as_py()[:40]!r} is not a list of numbers, as others are.")
+    return written_numbers.parse_lists(texts)
+
+
 def power_of_two(values: Array) -> Array:
     """The power of two below the greatest absolute value, by column; 1 for a column of zeros, or without values.
 
@@ -78,13 +105,13 @@ def power_of_two(values: Array) -> Array:
     return np.asarray(np.where(greatest > 0, np.ldexp(1.0, exponent - 1), 1.0))
 
 
-def coded(table: Table, name: str) -> tuple[Array, Any]:
+def coded(table: Table, name: str, *, exact: bool = False) -> tuple[Array, Any]:
     """For each row the index `(N,)` of its value among the column's different values, and these values as text.
 
-    The index is -1 where the value is missing or empty.
+    The index is -1 where the value is missing or empty. Unless `exact`, blanks around a value do not count.
     """
-    if name in table.memo:
-        codes, values = table.memo[name]
+    if ("codes", name) in table.memo:
+        codes, values = table.memo["codes", name]
         return codes, values
     column = table.columns[name]
     if not pa.types.is_dictionary(column.type):
@@ -101,7 +128,11 @@ def coded(table: Table, name: str) -> tuple[Array, Any]:
     if not keep.all():  # number the rest again
         number = np.where(keep, np.cumsum(keep) - 1, -1)
         codes, values = np.append(number, -1)[codes], values.filter(pa.array(keep))
-    table.memo[name] = codes, values
+    if not exact and is_untidy(values):
+        plain = tidy(values).dictionary_encode()
+        codes = np.append(plain.indices.to_numpy(zero_copy_only=False).astype(np.int64), -1)[codes]
+        values = plain.dictionary
+    table.memo["codes", name] = codes, values
     return codes, values
 
 
