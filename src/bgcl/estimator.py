@@ -18,20 +18,17 @@ from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.data.pyg import check_graph
 from bgcl.errors import BGCLError
 from bgcl.files import sole_use
-from bgcl.graph.clusters import Batches
-from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.measures.disagreement import disagreement
 from bgcl.model.network import Alike, Network
 from bgcl.model.objectives.base import Objective
 from bgcl.model.posterior import Moments, draws, moments, pairs_of_views
 from bgcl.model.scaling import are_dense_numbers
-from bgcl.model.training import Record, Training
+from bgcl.model.training import Record, Training, make_batches
 from bgcl.parameters import BGCLParameters
 from bgcl.progress import status
 from bgcl.ready_graph import GraphMemo, ReadyGraph, check_device
 from bgcl.reporting.progress import Progress, reporter, shows_line
-from bgcl.settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -147,7 +144,7 @@ class BGCL(BGCLParameters):
         generator = torch.Generator(settings.device).manual_seed(settings.seed)
         with status("Preparing the graph", show=shows_line(progress)):
             ready.scaled = network.fit_graph(ready.prepared, generator)
-        training = Training(network, _batches(ready.scaled, settings), settings)
+        training = Training(network, make_batches(ready.scaled, settings), settings)
         history = checkpoint.resume(training, settings, ready.facts, folder) if resume else []
         self.settings_, self.network_, self.graph_ = settings, network, ready.facts
         self.recipe_ = ready.checked.recipe if "recipe" in ready.checked else None
@@ -228,12 +225,9 @@ class BGCL(BGCLParameters):
     @property
     def draw_rates_(self) -> dict[str, list[RatePosterior]]:
         """For each view, the posterior of the rates at which embeddings are drawn, if they have rates of their own."""
-        network = self._fitted()
-        if self.settings_.draw_scale is not None:
-            raise BGCLError(
-                f"Embeddings of this model are drawn at {self.settings_.draw_scale:g} of its drop rates (draw_scale): "
-                "see drop_rates_."
-            )
+        network, scale = self._fitted(), self.settings_.draw_scale
+        if scale is not None:
+            raise BGCLError(f"Embeddings of this model are drawn at {scale:g} of its drop rates: see drop_rates_.")
         return network.augmentation.posteriors(drawing=True)
 
     @property
@@ -351,9 +345,3 @@ class BGCL(BGCLParameters):
         memo[id(self)] = twin
         twin.__dict__.update(copy.deepcopy({k: v for k, v in vars(self).items() if k != "_memo"}, memo))
         return twin
-
-
-def _batches(graph: PreparedGraph, settings: Settings) -> Batches | NodeBatches:
-    if settings.batch_nodes is not None:
-        return NodeBatches(graph, settings.batch_nodes)
-    return Batches(graph, settings.batches, settings.clusters_per_batch)

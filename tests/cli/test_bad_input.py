@@ -62,7 +62,7 @@ BAD = {
     "a trillion samples": (["predict", "r", "--out", "p.csv", "--samples", str(10**12)], "at most 10,000"),
     "a seed beyond 64 bits": (["rank", "r", "--by", "disagreement", "--seed", str(2**64)], "The seed must be"),
     "clusters without batches": (["train", "cora", "--set", "clusters_per_batch=5"], "has no effect without batches"),
-    "rates that are not learned": (["train", "cora", "--drop", "entries at 0.1", "--set", "lr_rates=0.1"], "are fixed"),
+    "rates that are not learned": (["train", "cora", "--drop", "entries at 0.1", "--set", "prior=2"], "are fixed"),
     "parts of the encoder alone": (["train", "cora", "--set", "encoder=gcn", "--set", "part_width=9"], "no effect if"),
     "a safe form of a table that has none": (
         ["predict", "r", "--out", "p.json", "--spreadsheet-safe"],

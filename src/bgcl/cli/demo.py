@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli.options import Json, Quiet
-from bgcl.cli.printing import print_json, print_rates, print_table, rates_as_json
+from bgcl.cli.printing import print_all_rates, print_json, print_table, rates_as_json
 from bgcl.cli.train import fit_and_save
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def demo(
     print("\nThe three most certain and the three least certain test papers of the first split:")
     print_table([*found["most_certain"], *found["least_certain"]])
     print("\nWhat each view learned to drop:")
-    print_rates(model.drop_rates_)
+    print_all_rates(model)
     print(f"\nPlots: {', '.join(found['pictures'])}")
     print(f"Report: {page}")
 

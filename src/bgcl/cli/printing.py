@@ -62,6 +62,14 @@ def _moves(character: str) -> bool:
     return category in ("Cc", "Cs", "Zl", "Zp") or (category == "Cf" and character not in JOINERS)
 
 
+def print_all_rates(model: "BGCL") -> None:
+    """Print the drop rates of training and, if they have rates of their own, those of draws."""
+    print_rates(model.drop_rates_)
+    if model.settings_.draw_scale is None:
+        print("Rates at which embeddings are drawn:")
+        print_rates(model.draw_rates_)
+
+
 def print_rates(drop_rates: "dict[str, list[RatePosterior]]") -> None:
     """Print the posterior of each drop rate as a table."""
     rows = []

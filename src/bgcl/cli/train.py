@@ -9,7 +9,7 @@ import typer
 
 from bgcl.cli import options
 from bgcl.cli.opening import graph_of, is_graph_of, load_graph
-from bgcl.cli.printing import print_json, print_rates, rates_as_json, say
+from bgcl.cli.printing import print_all_rates, print_json, rates_as_json, say
 from bgcl.cli.refused_settings import check_network_fits, check_used
 from bgcl.errors import BGCLError, InterruptedRunError
 
@@ -93,6 +93,7 @@ def train(
     from bgcl.estimator import BGCL
     from bgcl.files import sole_use
     from bgcl.graph_settings import describe
+    from bgcl.model.training import how_long
     from bgcl.ready_graph import check_device
     from bgcl.settings import make_settings
 
@@ -123,8 +124,8 @@ def train(
     if json:
         print_json({"run": str(out), "epoch": epoch, "loss": loss, "drop_rates": rates_as_json(model.drop_rates_)})
     else:
-        say(f"{out}: {epoch} epochs, loss {loss:.4f}")
-        print_rates(model.drop_rates_)
+        say(f"{out}: {how_long(model.history_, model.settings_) if last else epoch} epochs, loss {loss:.4f}")
+        print_all_rates(model)
 
 
 def fit_and_save(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bgcl.augmentation.drop_rates import RatePosterior
+from bgcl.model.training import how_long
 from bgcl.reporting.look import VIEW_STYLE
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def card(model: "BGCL") -> str:
         rows.append(("graph", html.escape(f"{graph.name}: {size}" if graph.name else size)))
         if model.history_:
             last = model.history_[-1]
-            rows.append(("training", f"{last.epoch:,} epochs, last loss {last.loss:.4f}"))
+            rows.append(("training", f"{how_long(model.history_, model.settings_)} epochs, last loss {last.loss:.4f}"))
         for view, rates in model.drop_rates_.items():
             lines = [_rate(rate, VIEW_STYLE[view][0]) for rate in rates]
             rows.append((f"drops, view {html.escape(view)}", "<br>".join(lines)))

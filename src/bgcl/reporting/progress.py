@@ -65,16 +65,24 @@ def live_line(epochs: int, start: int) -> Iterator[Reporter]:
         yield _Log(epochs, console)
         return
     columns = (
-        TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("loss {task.fields[loss]}"),
+        TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("loss {task.fields[loss]}{task.fields[more]}"),
         TextColumn("drop rates {task.fields[rates]}"), TimeRemainingColumn(), TextColumn("left"),
     )  # fmt: skip
     with ProgressBar(*columns, console=console) as bar:
-        task = bar.add_task("", total=epochs, completed=start, loss="-", rates="-")
+        task = bar.add_task("", total=epochs, completed=start, loss="-", more="", rates="-")
 
         def report(record: Record) -> None:
-            bar.update(task, completed=record.epoch, loss=f"{record.loss:.3f}", rates=describe_rates(record.rates))
+            bar.update(
+                task, completed=record.epoch, loss=f"{record.loss:.3f}", more=_recognized(record),
+                rates=describe_rates(record.rates),
+            )  # fmt: skip
 
         yield report
+
+
+def _recognized(record: Record) -> str:
+    """How well nodes are recognized, which decides when training ends."""
+    return "" if record.recognized is None else f", recognized {record.recognized:.3f}"
 
 
 class _Notebook:
@@ -94,7 +102,7 @@ class _Notebook:
         self.output.update(
             self.html(
                 f'<progress value="{record.epoch}" max="{self.epochs}"></progress> epoch {record.epoch}/{self.epochs}, '
-                f"loss {record.loss:.3f}, drop rates {rates}"
+                f"loss {record.loss:.3f}{_recognized(record)}, drop rates {rates}"
             )
         )
 
@@ -109,7 +117,7 @@ class _Log:
         self.seconds += record.seconds
         if record.epoch % max(self.epochs // 10, 1) == 0 or record.epoch == self.epochs:
             self.console.print(
-                f"epoch {record.epoch}/{self.epochs}  loss {record.loss:.3f}  "
+                f"epoch {record.epoch}/{self.epochs}  loss {record.loss:.3f}{_recognized(record)}  "
                 f"drop rates {describe_rates(record.rates)}  {self.seconds:.0f} s",
                 highlight=False,
             )

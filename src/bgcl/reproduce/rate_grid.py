@@ -43,7 +43,7 @@ def rate_cells(dataset: str, *, seeds: int | None, splits: int | None, quick: di
         f"{entries} and {neighbors}": {
             "drop": [f"entries at {entries}", f"neighbors at {neighbors}"],
             "until_settled": False,
-        }  # fmt: skip
+        }
         for entries in GRID
         for neighbors in GRID
     }

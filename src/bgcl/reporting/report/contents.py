@@ -18,7 +18,7 @@ from bgcl.errors import BGCLError
 from bgcl.measures.metrics import Reliability
 from bgcl.measures.uncertainty import RECOMMENDED
 from bgcl.model.objectives.infonce import MOST
-from bgcl.model.training import Record
+from bgcl.model.training import Record, how_long
 from bgcl.progress import with_progress
 from bgcl.reporting.report.draw_summary import DrawSummary
 from bgcl.reporting.report.node_map import NodeMap, make_map
@@ -188,7 +188,7 @@ def _facts(model: "BGCL", label: Array, classes: int, samples: int) -> dict[str,
         f"{count:,}" for count in (graph.nodes, graph.edges, graph.num_attributes)
     )
     facts["Labeled"] = f"{int((label >= 0).sum()):,}" + (f", {classes} classes" if classes else "")
-    facts["Epochs"] = f"{len(model.history_):,}"
+    facts["Epochs"] = how_long(model.history_, model.settings_)
     facts["Draws"] = f"{samples:,}"
     facts["Seed"] = str(model.settings_.seed)
     facts["bgcl"] = __version__

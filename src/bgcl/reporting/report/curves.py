@@ -20,9 +20,10 @@ def thin(history: Sequence[Record], most: int) -> Sequence[Record]:
 
 
 def training_curves(history: Sequence[Record], most: int = 400) -> dict[str, list[float]]:
-    """Epoch, loss and KL divergence, as three lists of at most `most` numbers."""
+    """Epoch, loss, and how well nodes are recognized or else the KL divergence, as lists of at most `most` numbers."""
     records = thin(history, most)
-    return {name: [getattr(record, name) for record in records] for name in ("epoch", "loss", "kl")}
+    third = "kl" if records[-1].recognized is None else "recognized"
+    return {name: [getattr(record, name) for record in records] for name in ("epoch", "loss", third)}
 
 
 def rate_curves(history: Sequence[Record], most: int = 200) -> list[dict[str, Any]]:

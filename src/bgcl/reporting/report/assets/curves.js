@@ -37,7 +37,11 @@ function range(values, share = 0.05) {
 function drawTraining() {
   byId("training-section").hidden = false;
   const t = payload.training, epochs = [Math.min(t.epoch[0], t.epoch[t.epoch.length - 1] - 1), t.epoch[t.epoch.length - 1]];
-  for (const [key, title] of [["loss", "Loss"], ["kl", "KL divergence of the drop rates"]]) {
+  const second = t.recognized ? ["recognized", "How well a node is recognized"] : ["kl", "KL divergence of the drop rates"];
+  byId("training-how").textContent = t.recognized
+    ? "Left: the contrastive loss, which should fall and level off. Right: how well a node is recognized by another view of it, as a log likelihood. Training ends when the second half of the epochs has added little to it."
+    : "Left: the contrastive loss, which should fall and level off. Right: the KL divergence between the posterior of the drop rates and their prior. At 0 the model has learned nothing about what to drop.";
+  for (const [key, title] of [["loss", "Loss"], second]) {
     const parent = make("div");
     byId("training").append(parent);
     drawnToFit(parent, (width) => {
