@@ -1,7 +1,7 @@
 """The role of each column: which holds the ids, the ends of an edge, the label. Named by the user, or inferred."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -36,8 +36,6 @@ class Options:
     def __post_init__(self) -> None:
         if self.words < 1:
             raise BGCLError(f"The number of words must be 1 or more. Got {self.words} instead.")
-        for name in {*self.categorical} & {*self.text}:
-            raise BGCLError(f"Column '{name}' cannot be both categories and text.")
 
 
 class TableOptions(TypedDict, total=False):
@@ -54,15 +52,39 @@ class TableOptions(TypedDict, total=False):
     skip_unknown: bool
 
 
+def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say something: None, False and no columns are as if they were not given."""
+    return {name: value for name, value in options.items() if not (value is None or value is False or _is_empty(value))}
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, list | tuple) and not value
+
+
 def make_options(**options: Any) -> Options:
     """`Options` from keyword arguments. A single column may be given without a list."""
     fields = [field.name for field in dataclasses.fields(Options)]
     for name, value in options.items():
         if name not in fields:
             raise BGCLError(f"Unknown option '{name}'. {nearest(name, fields)}")
-        if name in ("ignore", "categorical", "text"):
+        if name in _SEVERAL:
             options[name] = (value,) if isinstance(value, str) else tuple(value or ())
+    _check_roles(options)
     return Options(**options)
+
+
+_SEVERAL = ("ignore", "categorical", "text")
+
+
+def _check_roles(options: Mapping[str, Any]) -> None:
+    """Refuse a column of the nodes that is named for two roles, of which only one could count."""
+    roles: dict[str, str] = {}
+    for role in ("id", "label", *_SEVERAL):
+        columns = options.get(role) or ()
+        for column in (columns,) if isinstance(columns, str) else columns:
+            if column in roles:
+                raise BGCLError(f"Column '{column}' is named by --{roles[column]} and by --{role}. Name it once.")
+            roles[column] = role
 
 
 def find_roles(edges: Source, nodes: Source | None, options: Options, guesses: list[str]) -> Recipe:

@@ -87,10 +87,11 @@ def load(
 
     text = os.fspath(name_or_path)
     if is_tables(text):
-        from bgcl.data.own import log_notes, read_files
+        from bgcl.data.own import check_used, log_notes, read_files
         from bgcl.data.roles import make_options
 
         reading = read_files(text, nodes, make_options(**options))
+        check_used(reading, options)
         log_notes(reading)
         return reading.data
     if nodes is not None or options:

@@ -108,6 +108,10 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
             BGCLError: a parameter, the draws or the classes are not valid.
         """
         self._check_settings()
+        if self.criterion != "likelihood" and self.C != "cv":
+            raise BGCLError(
+                f"criterion='{self.criterion}' has no effect if C is a number: leave it out, or give C=\"cv\"."
+            )
         X = as_draws(draws, self.normalize, self)
         labels = check_targets(y, X.shape[1], self, numeric=False)
         self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
