@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from bgcl import checkpoint
+from bgcl.arguments import flag, path_of, seed_or, whole
 from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.data.pyg import check_graph
 from bgcl.errors import BGCLError
@@ -30,7 +31,7 @@ from bgcl.model.training import Record, Training
 from bgcl.parameters import BGCLParameters
 from bgcl.progress import status
 from bgcl.ready_graph import GraphMemo, ReadyGraph, check_device
-from bgcl.reporting.progress import Progress, reporter, shows_line
+from bgcl.reporting.progress import Progress, check_progress, reporter, shows_line
 from bgcl.settings import Settings
 
 if TYPE_CHECKING:
@@ -131,8 +132,10 @@ class BGCL(BGCLParameters):
         Raises:
             BGCLError: a setting, the graph or the folder is not valid, or the loss is not finite.
         """
-        with contextlib.nullcontext() if out is None else sole_use(out):
-            return self._fit(data, None if out is None else Path(out), resume, progress)
+        folder = None if out is None else path_of("'out'", out)
+        check_progress(progress)
+        with contextlib.nullcontext() if folder is None else sole_use(folder):
+            return self._fit(data, folder, flag("resume", resume), progress)
 
     def _fit(self, data: Data, folder: Path | None, resume: bool, progress: Progress) -> Self:
         checked = check_graph(data)
@@ -182,13 +185,10 @@ class BGCL(BGCLParameters):
     ) -> Iterator[Tensor]:
         """The draws of `sample` one at a time, each of shape `(N, d)`, so that not all have to fit into memory."""
         network, graph = self._ready(data)
-        if samples < 1:
-            raise BGCLError(f"The number of samples must be 1 or more. Got {samples} instead.")
-        if seed is not None and not 0 <= seed < 2**63:
-            raise BGCLError(f"The seed must be a whole number between 0 and 2^63. Got {seed} instead.")
+        count, hard = whole("The number of samples", samples, 1), flag("hard", hard)
         settings = self.settings_ if scale is None else self.settings_.with_changes(draw_scale=scale)
-        generator = torch.Generator(settings.device).manual_seed(settings.seed if seed is None else seed)
-        return draws(network, graph, samples, generator, scale=settings.draw_scale, hard=hard, alike=self._alike(data))
+        generator = torch.Generator(settings.device).manual_seed(seed_or(seed, settings.seed))
+        return draws(network, graph, count, generator, scale=settings.draw_scale, hard=hard, alike=self._alike(data))
 
     def moments(
         self, data: Data, samples: int = 100, *, scale: float | None = None, hard: bool = False, seed: int | None = None
@@ -197,16 +197,16 @@ class BGCL(BGCLParameters):
 
         The arguments are those of `sample`, with at least two samples.
         """
-        if samples < 2:
+        if whole("The number of samples", samples) < 2:
             raise BGCLError(f"A standard deviation needs 2 samples or more. Got {samples} instead.")
         return moments(self.draws(data, samples, scale=scale, hard=hard, seed=seed))
 
     def disagreement(self, data: Data, samples: int = 100, *, seed: int | None = None) -> npt.NDArray[Any]:
         """Contrastive model disagreement of each node, `(N,)`: a measure of uncertainty that needs no labels."""
-        if samples < 4:
+        if whole("The number of samples", samples) < 4:
             raise BGCLError(f"A disagreement needs 4 samples or more, two pairs. Got {samples} instead.")
         (network, graph), settings = self._ready(data), self.settings_
-        generator = torch.Generator(settings.device).manual_seed(settings.seed if seed is None else seed)
+        generator = torch.Generator(settings.device).manual_seed(seed_or(seed, settings.seed))
         pairs = pairs_of_views(network, graph, samples // 2, generator, scale=settings.draw_scale)
         with torch.no_grad():
             return disagreement(network.objective.log_likelihood(o, t) for o, t in pairs)
@@ -248,7 +248,7 @@ class BGCL(BGCLParameters):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Save the fitted model in a folder, as safetensors and TOML."""
         state = self._fitted().state_dict()
-        checkpoint.save(Path(folder), self.settings_, self.graph_, self.recipe_, self.history_, state)
+        checkpoint.save(path_of("The folder", folder), self.settings_, self.graph_, self.recipe_, self.history_, state)
 
     @classmethod
     def load(
@@ -267,7 +267,8 @@ class BGCL(BGCLParameters):
             BGCLError: a file is missing or damaged, or the files do not fit together.
         """
         check_device(device)
-        saved = checkpoint.read(folder)
+        place = path_of("The folder", folder)
+        saved = checkpoint.read(place)
         settings = saved.settings.with_changes(device=device)
         for name, given in (("encoder", encoder), ("objective", objective)):
             if given is not None and getattr(settings, name) != "module":
@@ -277,7 +278,7 @@ class BGCL(BGCLParameters):
         model = cls(**dict(settings) | modules)
         model.settings_, model.graph_ = settings, saved.graph
         model.history_, model.recipe_ = saved.history, saved.recipe
-        model.network_ = checkpoint.network_of(saved, settings, Path(folder), **copy.deepcopy(modules)).to(device)
+        model.network_ = checkpoint.network_of(saved, settings, place, **copy.deepcopy(modules)).to(device)
         return model
 
     def check_trained_on(self, data: Data) -> None:

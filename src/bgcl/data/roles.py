@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from bgcl.arguments import flag, shown, whole
 from bgcl.data.columns import LeftOut
 from bgcl.data.recipe import Recipe
 from bgcl.data.tables import Source, check_column
@@ -34,8 +35,7 @@ class Options:
     skip_unknown: bool = False
 
     def __post_init__(self) -> None:
-        if self.words < 1:
-            raise BGCLError(f"The number of words must be 1 or more. Got {self.words} instead.")
+        whole("The number of words", self.words, 1)
 
 
 class TableOptions(TypedDict, total=False):
@@ -68,12 +68,28 @@ def make_options(**options: Any) -> Options:
         if name not in fields:
             raise BGCLError(f"Unknown option '{name}'. {nearest(name, fields)}")
         if name in _SEVERAL:
-            options[name] = (value,) if isinstance(value, str) else tuple(value or ())
+            options[name] = _names(name, value)
+        elif name in _ONE and not (value is None or isinstance(value, str)):
+            raise BGCLError(f"'{name}' must be the name of a column. Got {shown(value)} instead.")
+        elif name == "skip_unknown":
+            flag(name, value)
     _check_roles(options)
     return Options(**options)
 
 
-_SEVERAL = ("ignore", "categorical", "text")
+_ONE, _SEVERAL = ("id", "label", "source", "target"), ("ignore", "categorical", "text")
+
+
+def _names(option: str, value: Any) -> tuple[str, ...]:
+    """The names of columns, from one name or several."""
+    names = (value,) if isinstance(value, str) else () if value is None else value
+    try:
+        found = tuple(names)
+    except TypeError:
+        found = (None,)
+    if not all(isinstance(name, str) for name in found):
+        raise BGCLError(f"'{option}' must be the name of a column, or a list of names. Got {shown(value)} instead.")
+    return found
 
 
 def _check_roles(options: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from bgcl.arguments import path_of
 from bgcl.data import npz
 from bgcl.data.border import readable
 from bgcl.data.catalog import DATASETS, Dataset, canonical_name, find
@@ -85,7 +86,7 @@ def load(
     """
     from bgcl.data.pyg import read_npz, to_data
 
-    text = os.fspath(name_or_path)
+    text = str(path_of("A graph", name_or_path)) if not isinstance(name_or_path, str) else name_or_path
     if is_tables(text):
         from bgcl.data.own import check_used, log_notes, read_files
         from bgcl.data.roles import make_options

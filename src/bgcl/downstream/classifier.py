@@ -18,7 +18,7 @@ from bgcl.downstream.pooling import Stretch, cross_pooled, part_slices, part_wid
 from bgcl.errors import BGCLError
 from bgcl.measures.metrics import pavpu
 from bgcl.measures.uncertainty import entropy
-from bgcl.validation import Whole, Width
+from bgcl.validation import Flag, Whole, Width
 
 Array = npt.NDArray[Any]
 
@@ -32,7 +32,7 @@ class ClassifierParameters(HeadParameters):
 
     criterion: Literal["likelihood", "pavpu"]
     parts: Annotated[Whole, Field(ge=1)] | tuple[Width, ...] | None = None
-    kernel: bool | None = None
+    kernel: Flag | None = None
 
 
 class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
