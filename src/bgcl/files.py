@@ -50,10 +50,11 @@ def _new(part: Path) -> int:
     """Make a file and lock it."""
     while True:
         handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # less what the user's umask takes away
-        _lock(handle)
+        with contextlib.suppress(OSError):  # some file systems have no locks
+            fcntl.flock(handle, fcntl.LOCK_EX)  # waits for a process that took it for a leftover before it was locked
         if os.fstat(handle).st_nlink:
             return handle
-        os.close(handle)  # another process took it for a leftover before it was locked
+        os.close(handle)  # that process has removed it
 
 
 def _remove_leftovers(folder: Path, path: Path | None = None) -> None:

@@ -113,8 +113,8 @@ class CsvFile:
         last = self._read([name], [name], ("",))[name][-1].as_py() or ""
         if _LINE.search(last):
             raise BGCLError(
-                f"{self.path}, row {self._number(rows - 1)}, column '{name}': a quote does not end, so the rows after it "
-                "would be lost. Correct the row."
+                f"{self.path}, row {self._number(rows - 1)}, column '{name}': a quote does not end, so the rows after "
+                "it would be lost. Correct the row."
             )
 
     def _check_memory(self) -> None:
