@@ -19,8 +19,6 @@ from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.data.pyg import check_graph
 from bgcl.errors import BGCLError
 from bgcl.files import sole_use
-from bgcl.graph.clusters import Batches
-from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.measures.disagreement import disagreement
 from bgcl.model.network import Alike, Network
@@ -29,10 +27,9 @@ from bgcl.model.posterior import Moments, draws, moments, pairs_of_views
 from bgcl.model.scaling import are_dense_numbers
 from bgcl.model.training import Record, Training
 from bgcl.parameters import BGCLParameters
-from bgcl.progress import status
-from bgcl.ready_graph import GraphMemo, ReadyGraph, check_device
+from bgcl.progress import status, with_progress
+from bgcl.ready_graph import GraphMemo, ReadyGraph, batches_of, check_device
 from bgcl.reporting.progress import Progress, check_progress, reporter, shows_line
-from bgcl.settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -148,7 +145,7 @@ class BGCL(BGCLParameters):
         generator = torch.Generator(settings.device).manual_seed(settings.seed)
         with status("Preparing the graph", show=shows_line(progress)):
             ready.scaled = network.fit_graph(ready.prepared, generator)
-        training = Training(network, _batches(ready.scaled, settings), settings)
+        training = Training(network, batches_of(ready.scaled, settings), settings)
         history = checkpoint.resume(training, settings, ready.facts, folder) if resume else []
         self.settings_, self.network_, self.graph_ = settings, network, ready.facts
         self.recipe_ = ready.checked.recipe if "recipe" in ready.checked else None
@@ -201,13 +198,19 @@ class BGCL(BGCLParameters):
             raise BGCLError(f"A standard deviation needs 2 samples or more. Got {samples} instead.")
         return moments(self.draws(data, samples, scale=scale, hard=hard, seed=seed))
 
-    def disagreement(self, data: Data, samples: int = 100, *, seed: int | None = None) -> npt.NDArray[Any]:
-        """Contrastive model disagreement of each node, `(N,)`: a measure of uncertainty that needs no labels."""
+    def disagreement(
+        self, data: Data, samples: int = 100, *, seed: int | None = None, progress: bool = False
+    ) -> npt.NDArray[Any]:
+        """Contrastive model disagreement of each node, `(N,)`: a measure of uncertainty that needs no labels.
+
+        Draws are compared in pairs, so one of an odd number is left out. `progress` shows a bar on a terminal.
+        """
         if whole("The number of samples", samples) < 4:
             raise BGCLError(f"A disagreement needs 4 samples or more, two pairs. Got {samples} instead.")
         (network, graph), settings = self._ready(data), self.settings_
         generator = torch.Generator(settings.device).manual_seed(seed_or(seed, settings.seed))
         pairs = pairs_of_views(network, graph, samples // 2, generator, scale=settings.draw_scale)
+        pairs = with_progress(pairs, samples // 2, "pairs of draws", show=progress)
         with torch.no_grad():
             return disagreement(network.objective.log_likelihood(o, t) for o, t in pairs)
 
@@ -338,9 +341,3 @@ class BGCL(BGCLParameters):
         memo[id(self)] = twin
         twin.__dict__.update(copy.deepcopy({k: v for k, v in vars(self).items() if k != "_memo"}, memo))
         return twin
-
-
-def _batches(graph: PreparedGraph, settings: Settings) -> Batches | NodeBatches:
-    if settings.batch_nodes is not None:
-        return NodeBatches(graph, settings.batch_nodes)
-    return Batches(graph, settings.batches, settings.clusters_per_batch)
