@@ -19,7 +19,8 @@ def effective_rank(vectors: Tensor) -> float:
     >>> round(effective_rank(torch.eye(4)), 3), round(effective_rank(torch.ones(4, 3)), 3)
     (4.0, 1.0)
     """
-    squares = torch.linalg.eigvalsh(vectors.double().T @ vectors.double()).clamp(min=0)
+    rows = vectors.cpu().double()  # some devices have no float64
+    squares = torch.linalg.eigvalsh(rows.T @ rows).clamp(min=0)
     share = squares.sqrt() / squares.sqrt().sum().clamp(min=1e-300)
     return float(torch.exp(-torch.special.xlogy(share, share).sum()))
 
@@ -27,8 +28,8 @@ def effective_rank(vectors: Tensor) -> float:
 def edge_likelihood(draws: list[Tensor], edges: Tensor, among: Tensor, tau: float) -> float:
     r"""The mean logarithm of the probability with which a node picks its neighbor out of the nodes `among`.
 
-    With unit vectors `x_i` of a draw, node i picks j with the probability `exp(x_i . x_j / tau) / D_i`, where `D_i` is the
-    sum over j and the nodes `among` that are neither i nor j. Several draws are a mixture: their probabilities are
+    With unit vectors `x_i` of a draw, node i picks j with the probability `exp(x_i . x_j / tau) / D_i`, where `D_i` is
+    the sum over j and the nodes `among` that are neither i nor j. Several draws are a mixture: their probabilities are
     averaged.
 
     Args:
