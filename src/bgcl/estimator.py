@@ -18,7 +18,7 @@ from bgcl.arguments import flag, path_of, seed_or, whole
 from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.data.pyg import check_graph
 from bgcl.errors import BGCLError
-from bgcl.files import sole_use
+from bgcl.files import Spare, sole_use
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.measures.disagreement import disagreement
 from bgcl.model.network import Alike, Network
@@ -151,10 +151,10 @@ class BGCL(BGCLParameters):
         self.recipe_ = ready.checked.recipe if "recipe" in ready.checked else None
         self.history_: list[Record] = history
         self._memo = GraphMemo(data, ready)
-        with reporter(progress, settings.epochs or 0, training.epoch) as report:
+        with reporter(progress, settings.epochs or 0, training.epoch) as report, Spare() as spare:
             for record in training.run():
                 if folder is not None:
-                    checkpoint.save_epoch(folder, training, record, self.graph_, self.recipe_)
+                    checkpoint.save_epoch(folder, training, record, self.graph_, self.recipe_, spare)
                 self.history_.append(record)
                 report(record)
                 ready.alike = None  # if the report asked for embeddings: the next epoch changes which nodes are alike
