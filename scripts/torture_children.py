@@ -145,7 +145,7 @@ def _publish_here() -> None:
     cached = cache / "cora.npz"
     store.locate = lambda name: (store.Place.CACHED, cached) if cached.is_file() else (store.Place.ABSENT, None)
     store._fetch = lambda dataset, folder, quiet: shutil.copy(bundled, folder / "cora.npz") and folder
-    store._read_published = lambda dataset, folder: store.npz.read(folder / "cora.npz")
+    store.read_published = lambda dataset, folder: store.npz.read(folder / "cora.npz")
 
 
 @dataclass(frozen=True)

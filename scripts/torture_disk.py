@@ -18,7 +18,7 @@ from typing import Any
 
 import bgcl.checkpoint
 
-STEPS = ("mkdir", "rmdir", "unlink", "rename", "replace", "open", "fsync")
+STEPS = ("mkdir", "rmdir", "unlink", "rename", "replace", "link", "open", "fsync")
 
 
 class Watch:
@@ -48,7 +48,7 @@ class Watch:
         def watched(*given: Any, **more: Any) -> Any:
             if name == "open" and not (given[1] if len(given) > 1 else more["flags"]) & os.O_CREAT:
                 return real(*given, **more)
-            paths = given[:2] if name in ("rename", "replace") else given[:1]
+            paths = given[:2] if name in ("rename", "replace", "link") else given[:1]
             counted = self._step("rename" if name == "replace" else name, [self._path(each, more) for each in paths])
             try:
                 return real(*given, **more)
@@ -124,6 +124,8 @@ def end_at(number: int, torn: float | None) -> None:
 class _File:
     safe: bytes = b""  # the content at the last fsync
     later: list[tuple[int, bytes]] = field(default_factory=list)  # the contents at all of them, with their steps
+    begun: list[int] = field(default_factory=list)  # the steps at which it was opened to be written
+    new: bool = False  # whether one of the steps made it
 
 
 @dataclass
@@ -162,6 +164,9 @@ class Disk:
         do, paths = step["do"], step["paths"]
         if do == "saved":
             self.saved += 1
+        elif do == "content":
+            if (file := self.names.get(paths[0])) is not None:
+                file.begun.append(number)
         elif do == "fsync" and "content" in step:
             file = self.names.get(paths[0])
             if file is not None:
@@ -173,8 +178,8 @@ class Disk:
             for op in here:
                 _apply(self.safe, *op)
             self.pending = [op for op in self.pending if op not in here]
-        elif do not in ("content", "failed") and not (do == "open" and paths[0] in self.names):
-            op = (do, paths, _File() if do == "open" else None)
+        elif do != "failed" and not (do == "open" and paths[0] in self.names):
+            op = (do, paths, _File(new=True) if do == "open" else None)
             _apply(self.names, *op)
             self.pending.append(op)
 
@@ -199,6 +204,9 @@ def _apply(names: dict[str, _File | None], do: str, paths: list[str], file: _Fil
         names.pop(paths[0], None)
     elif do in ("open", "mkdir"):
         names.setdefault(paths[0], file)
+    elif do == "link":
+        if paths[0] in names:
+            names[paths[1]] = names[paths[0]]
     elif paths[0] in names:
         below = [name for name in names if name == paths[0] or name.startswith(f"{paths[0]}/")]
         for name in below:
@@ -206,7 +214,13 @@ def _apply(names: dict[str, _File | None], do: str, paths: list[str], file: _Fil
 
 
 def _content(file: _File, step: int, chance: random.Random) -> bytes:
-    """What a power cut leaves of a file: the safe content, or something on the way to the next one."""
+    """What a power cut leaves of a file: the safe content, or something on the way to the next one.
+
+    A file that was not opened since its last fsync is not on the way. It may be overwritten later, as a spare.
+    """
+    synced = max((number for number, _ in file.later if number < step), default=-1)
+    if not (file.new and synced < 0) and not any(synced <= number < step for number in file.begun):
+        return file.safe
     after = next((content for number, content in file.later if number >= step), file.safe)
     if after == file.safe:
         return file.safe

@@ -161,7 +161,7 @@ def test_scikit_learns_check(name, settings):
 @pytest.mark.parametrize("name", ON_ARRAYS)
 @pytest.mark.parametrize("encoder", ["gcn", "mlp"])
 def test_scikit_learns_check_of_fit(name, encoder):
-    run(name, OnArrays(encoder=encoder, widths=(4, 3), part_width=3, epochs=1))
+    run(name, OnArrays(encoder=encoder, widths=(4, 3), epochs=1, **{"part_width": 3} if encoder == "mlp" else {}))
 
 
 @pytest.mark.skipif(not sklearn.__version__.startswith("1.9."), reason="the lists are for scikit-learn 1.9")

@@ -272,3 +272,24 @@ def test_only_folders_that_were_made_are_removed(tmp_path):
     with sole_use(tmp_path / "a" / "b" / "c"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_new_file_that_another_process_takes_for_a_leftover_is_made_again(tmp_path, monkeypatch):
+    """The other process may open and lock it before this one has locked it, and remove it after."""
+    real, cleaners = os.open, []
+
+    def open_(path, flags, *arguments):
+        handle = real(path, flags, *arguments)
+        if flags & os.O_EXCL and not cleaners:
+            other = real(path, os.O_RDWR)
+            fcntl.flock(other, fcntl.LOCK_EX)
+            cleaners.append(threading.Timer(0.2, lambda: (os.unlink(path), os.close(other))))
+            cleaners[0].start()
+        return handle
+
+    monkeypatch.setattr(os, "open", open_)
+    with atomic_write(tmp_path / "text.txt") as part:
+        part.write_text("whole")
+        cleaners[0].join()  # the file that was written must not be the one that it removes
+    assert [path.name for path in tmp_path.iterdir()] == ["text.txt"]
+    assert (tmp_path / "text.txt").read_text() == "whole"

@@ -48,14 +48,19 @@ class Close(Objective):
 
 MODULES = {"encoder": {"encoder": Mine()}, "objective": {"objective": Close()}}
 MODULES["both"] = MODULES["encoder"] | MODULES["objective"]
-SHORT = {"drop": "entries", "widths": (8, 4), "epochs": 3, "part_width": 3}
+LAYERS = {"widths": (8, 4), "part_width": 3}  # of an encoder by name
+
+
+def short(modules: dict, **settings: object) -> BGCL:
+    layers = {} if "encoder" in modules else LAYERS
+    return BGCL(**{"drop": "entries", "epochs": 3} | layers | modules | settings)
 
 
 @pytest.mark.parametrize("given", MODULES)
 def test_a_users_module_is_trained_saved_and_loaded(graph, tmp_path, given):
     modules = MODULES[given]
     before = [parameter.clone() for module in modules.values() for parameter in module.parameters()]
-    model = BGCL(**SHORT | modules).fit(graph, progress=False)
+    model = short(modules).fit(graph, progress=False)
     for name in modules:
         assert getattr(model.settings_, name) == "module"
         assert str(model.given()[name]) == str(modules[name])
@@ -82,14 +87,14 @@ def test_a_users_module_is_trained_saved_and_loaded(graph, tmp_path, given):
 @pytest.mark.parametrize("given", MODULES)
 def test_a_run_with_a_users_module_resumes(graph, tmp_path, given):
     modules = MODULES[given]
-    uninterrupted = BGCL(**SHORT | modules).fit(graph, progress=False)
-    BGCL(**SHORT | modules | {"epochs": 1}).fit(graph, out=tmp_path, progress=False)
-    resumed = BGCL(**SHORT | modules).fit(graph, out=tmp_path, resume=True, progress=False)
+    uninterrupted = short(modules).fit(graph, progress=False)
+    short(modules, epochs=1).fit(graph, out=tmp_path, progress=False)
+    resumed = short(modules).fit(graph, out=tmp_path, resume=True, progress=False)
     assert torch.equal(resumed.sample(graph, 3), uninterrupted.sample(graph, 3))
 
 
 def test_clone_and_representation_of_a_model_with_users_modules(graph):
-    model = BGCL(**SHORT | MODULES["both"])
+    model = short(MODULES["both"])
     twin = clone(model)
     assert isinstance(twin.encoder, Mine)
     assert isinstance(twin.objective, Close)
@@ -116,11 +121,11 @@ def test_clone_and_representation_of_a_model_with_users_modules(graph):
 )
 def test_a_module_that_does_not_fit_is_refused(graph, modules, message):
     with pytest.raises(BGCLError, match=message):
-        BGCL(**SHORT | modules).fit(graph, progress=False)
+        short(modules).fit(graph, progress=False)
 
 
 def test_loading_with_a_module_of_another_shape_is_refused(graph, tmp_path):
-    BGCL(**SHORT | MODULES["both"]).fit(graph, progress=False).save(tmp_path)
+    short(MODULES["both"]).fit(graph, progress=False).save(tmp_path)
     with pytest.raises(BGCLError, match=r"model.safetensors does not fit model.toml: 'encoder.module.linear.bias'"):
         BGCL.load(tmp_path, encoder=Mine(width=5), objective=Close())
 
@@ -136,7 +141,7 @@ def test_a_users_objective_may_take_neighbors_as_positives(graph):
             return super().forward(step)
 
     objective = WithNeighbors()
-    BGCL(**SHORT | {"objective": objective, "drop": ("entries", "neighbors")}).fit(graph, progress=False)
+    short({"objective": objective}, drop=("entries", "neighbors")).fit(graph, progress=False)
     assert all(isinstance(each, Positives) for pair in seen for each in pair)
     assert len(seen) >= 3
 

@@ -16,6 +16,11 @@ DEFAULT = {"widths": (8, 4), "epochs": 2, "tau": 0.4, "drop": ("entries", "neigh
 KINDS = {"paper": PAPER, "default": DEFAULT}  # the paper's encoder, and the default with embeddings in parts
 
 
+def narrow(encoder: str) -> dict[str, object]:
+    """An encoder with small layers, and with small parts of the embedding if it has any by default."""
+    return {"encoder": encoder, "widths": (8, 4)} | ({"part_width": 3} if encoder == "mlp" else {})
+
+
 def small_data() -> Data:
     """25 nodes with 10 dense attributes and 3 classes."""
     generator = torch.Generator().manual_seed(5)

@@ -30,7 +30,8 @@ def tiny_graph() -> Data:
 
 
 def make(kind: dict = PAPER, **settings) -> BGCL:
-    return BGCL(**SMALL | kind | settings)
+    # All settings at once, because some of SMALL have no effect with fixed rates, which is an error for a user.
+    return BGCL(**dict(Settings(**SMALL | kind | settings)))
 
 
 def fit(graph: Data, kind: dict = PAPER, **settings) -> BGCL:

@@ -24,14 +24,14 @@ class InterruptedRunError(Exception):
     """The user stopped a run. The message says what was saved and how to continue. The exit code is 130."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: object, known: Iterable[str]) -> str:
     """Suggest the known words that are most similar to a misspelled one, or list all of them.
 
     >>> nearest("coar", ["cora", "citeseer"])
     'Did you mean cora?'
     """
     known = list(known)
-    close = difflib.get_close_matches(word, known, n=3, cutoff=0.6)
+    close = difflib.get_close_matches(str(word), known, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(close)}?" if close else f"Known: {', '.join(known)}."
 
 

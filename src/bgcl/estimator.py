@@ -14,21 +14,22 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from bgcl import checkpoint
+from bgcl.arguments import flag, path_of, seed_or, whole
 from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.data.pyg import check_graph
 from bgcl.errors import BGCLError
-from bgcl.files import sole_use
+from bgcl.files import Spare, sole_use
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.measures.disagreement import disagreement
 from bgcl.model.network import Alike, Network
 from bgcl.model.objectives.base import Objective
 from bgcl.model.posterior import Moments, draws, moments, pairs_of_views
 from bgcl.model.scaling import are_dense_numbers
-from bgcl.model.training import Record, Training, make_batches
+from bgcl.model.training import Record, Training
 from bgcl.parameters import BGCLParameters
-from bgcl.progress import status
-from bgcl.ready_graph import GraphMemo, ReadyGraph, check_device
-from bgcl.reporting.progress import Progress, reporter, shows_line
+from bgcl.progress import status, with_progress
+from bgcl.ready_graph import GraphMemo, ReadyGraph, batches_of, check_device
+from bgcl.reporting.progress import Progress, check_progress, reporter, shows_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,8 +96,7 @@ class BGCL(BGCLParameters):
 
     Attributes:
         settings_: the `bgcl.Settings` that the model was trained with.
-        drop_rates_: for each view, the `RatePosterior` of each mask.
-        draw_rates_: the same for draws of embeddings, if these have rates of their own.
+        drop_rates_, draw_rates_: for each view, the `RatePosterior` of each mask: in training, and in draws.
         history_: a `Record` for each epoch.
         graph_: size and fingerprint of the training graph.
         recipe_: how the training graph was read from tables; None if it was not.
@@ -130,8 +130,10 @@ class BGCL(BGCLParameters):
         Raises:
             BGCLError: a setting, the graph or the folder is not valid, or the loss is not finite.
         """
-        with contextlib.nullcontext() if out is None else sole_use(out):
-            return self._fit(data, None if out is None else Path(out), resume, progress)
+        folder = None if out is None else path_of("'out'", out)
+        check_progress(progress)
+        with contextlib.nullcontext() if folder is None else sole_use(folder):
+            return self._fit(data, folder, flag("resume", resume), progress)
 
     def _fit(self, data: Data, folder: Path | None, resume: bool, progress: Progress) -> Self:
         checked = check_graph(data)
@@ -144,16 +146,16 @@ class BGCL(BGCLParameters):
         generator = torch.Generator(settings.device).manual_seed(settings.seed)
         with status("Preparing the graph", show=shows_line(progress)):
             ready.scaled = network.fit_graph(ready.prepared, generator)
-        training = Training(network, make_batches(ready.scaled, settings), settings)
+        training = Training(network, batches_of(ready.scaled, settings), settings)
         history = checkpoint.resume(training, settings, ready.facts, folder) if resume else []
         self.settings_, self.network_, self.graph_ = settings, network, ready.facts
         self.recipe_ = ready.checked.recipe if "recipe" in ready.checked else None
         self.history_: list[Record] = history
         self._memo = GraphMemo(data, ready)
-        with reporter(progress, settings.epochs or 0, training.epoch) as report:
+        with reporter(progress, settings.epochs or 0, training.epoch) as report, Spare() as spare:
             for record in training.run():
                 if folder is not None:
-                    checkpoint.save_epoch(folder, training, record, self.graph_, self.recipe_)
+                    checkpoint.save_epoch(folder, training, record, self.graph_, self.recipe_, spare)
                 self.history_.append(record)
                 report(record)
                 ready.alike = None  # if the report asked for embeddings: the next epoch changes which nodes are alike
@@ -167,8 +169,7 @@ class BGCL(BGCLParameters):
         Args:
             data: a graph with as many attributes as the training graph.
             samples: number of draws S.
-            scale: fraction of the drop rates of training at which masks are drawn; None: the fitted `draw_scale`, or
-                the rates that were inferred for draws.
+            scale: fraction of the drop rates; None: the fitted `draw_scale`, or the rates inferred for draws.
             hard: draw masks of 0 and 1, even if the model was trained with relaxed ones.
             seed: seed of the draws; None: the model's. The same seed gives the same draws.
 
@@ -182,13 +183,10 @@ class BGCL(BGCLParameters):
     ) -> Iterator[Tensor]:
         """The draws of `sample` one at a time, each of shape `(N, d)`, so that not all have to fit into memory."""
         network, graph = self._ready(data)
-        if samples < 1:
-            raise BGCLError(f"The number of samples must be 1 or more. Got {samples} instead.")
-        if seed is not None and not 0 <= seed < 2**63:
-            raise BGCLError(f"The seed must be a whole number between 0 and 2^63. Got {seed} instead.")
+        count, hard = whole("The number of samples", samples, 1), flag("hard", hard)
         settings = self.settings_ if scale is None else self.settings_.with_changes(draw_scale=scale)
-        generator = torch.Generator(settings.device).manual_seed(settings.seed if seed is None else seed)
-        return draws(network, graph, samples, generator, scale=settings.draw_scale, hard=hard, alike=self._alike(data))
+        generator = torch.Generator(settings.device).manual_seed(seed_or(seed, settings.seed))
+        return draws(network, graph, count, generator, scale=settings.draw_scale, hard=hard, alike=self._alike(data))
 
     def moments(
         self, data: Data, samples: int = 100, *, scale: float | None = None, hard: bool = False, seed: int | None = None
@@ -197,17 +195,20 @@ class BGCL(BGCLParameters):
 
         The arguments are those of `sample`, with at least two samples.
         """
-        if samples < 2:
+        if whole("The number of samples", samples) < 2:
             raise BGCLError(f"A standard deviation needs 2 samples or more. Got {samples} instead.")
         return moments(self.draws(data, samples, scale=scale, hard=hard, seed=seed))
 
-    def disagreement(self, data: Data, samples: int = 100, *, seed: int | None = None) -> npt.NDArray[Any]:
-        """Contrastive model disagreement of each node, `(N,)`: a measure of uncertainty that needs no labels."""
-        if samples < 4:
+    def disagreement(
+        self, data: Data, samples: int = 100, *, seed: int | None = None, progress: bool = False
+    ) -> npt.NDArray[Any]:
+        """Contrastive model disagreement of each node, `(N,)`, over pairs of draws: uncertainty that needs no labels."""
+        if whole("The number of samples", samples) < 4:
             raise BGCLError(f"A disagreement needs 4 samples or more, two pairs. Got {samples} instead.")
         (network, graph), settings = self._ready(data), self.settings_
-        generator = torch.Generator(settings.device).manual_seed(settings.seed if seed is None else seed)
+        generator = torch.Generator(settings.device).manual_seed(seed_or(seed, settings.seed))
         pairs = pairs_of_views(network, graph, samples // 2, generator, scale=settings.draw_scale)
+        pairs = with_progress(pairs, samples // 2, "pairs of draws", show=progress)
         with torch.no_grad():
             return disagreement(network.objective.log_likelihood(o, t) for o, t in pairs)
 
@@ -225,10 +226,10 @@ class BGCL(BGCLParameters):
     @property
     def draw_rates_(self) -> dict[str, list[RatePosterior]]:
         """For each view, the posterior of the rates at which embeddings are drawn, if they have rates of their own."""
-        network, scale = self._fitted(), self.settings_.draw_scale
-        if scale is not None:
-            raise BGCLError(f"Embeddings of this model are drawn at {scale:g} of its drop rates: see drop_rates_.")
-        return network.augmentation.posteriors(drawing=True)
+        augmentation, scale = self._fitted().augmentation, self.settings_.draw_scale
+        if scale is None:
+            return augmentation.posteriors(drawing=True)
+        raise BGCLError(f"Embeddings of this model are drawn at {scale:g} of its drop rates: see drop_rates_.")
 
     @property
     def parts_(self) -> tuple[int, ...]:
@@ -256,7 +257,7 @@ class BGCL(BGCLParameters):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Save the fitted model in a folder, as safetensors and TOML."""
         state = self._fitted().state_dict()
-        checkpoint.save(Path(folder), self.settings_, self.graph_, self.recipe_, self.history_, state)
+        checkpoint.save(path_of("The folder", folder), self.settings_, self.graph_, self.recipe_, self.history_, state)
 
     @classmethod
     def load(
@@ -275,7 +276,8 @@ class BGCL(BGCLParameters):
             BGCLError: a file is missing or damaged, or the files do not fit together.
         """
         check_device(device)
-        saved = checkpoint.read(folder)
+        place = path_of("The folder", folder)
+        saved = checkpoint.read(place)
         settings = saved.settings.with_changes(device=device)
         for name, given in (("encoder", encoder), ("objective", objective)):
             if given is not None and getattr(settings, name) != "module":
@@ -285,7 +287,7 @@ class BGCL(BGCLParameters):
         model = cls(**dict(settings) | modules)
         model.settings_, model.graph_ = settings, saved.graph
         model.history_, model.recipe_ = saved.history, saved.recipe
-        model.network_ = checkpoint.network_of(saved, settings, Path(folder), **copy.deepcopy(modules)).to(device)
+        model.network_ = checkpoint.network_of(saved, settings, place, **copy.deepcopy(modules)).to(device)
         return model
 
     def check_trained_on(self, data: Data) -> None:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 from bgcl.errors import CannotWriteError
 
@@ -20,40 +21,116 @@ _held: dict[str, int] = {}  # the thread that has a folder
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str], spare: "Spare | None" = None) -> Iterator[Path]:
     """Yield a temporary path next to `path`, and rename it to `path` if the block ends without an error.
 
     The contents are on the disk before the new name is, so a power cut leaves the old file or the new one. Temporary
-    files of `path` that a killed process left behind are removed.
+    files of `path` that a killed process left behind are removed. With a spare, the file at the temporary path may be
+    an older one, which the block has to overwrite and truncate.
     """
     path = Path(path)
-    part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part{path.suffix}"
     try:
         _make_folder(path.parent)
-        handle = _new(part)
+        part, handle = (spare.take() if spare else None) or _new(path)
     except OSError as error:
         raise CannotWriteError(f"Cannot write {path}: {error.strerror}. Choose another folder.") from error
+    older: tuple[Path, int] | None = None
     try:
         _remove_leftovers(path.parent, path)
         yield part
         sync(part)
+        older = _second_name(path) if spare else None
         os.replace(part, path)
-        sync(path.parent)
+        if sync(path.parent) and spare and older:
+            spare.put(*older)
+            older = None
     except OSError as error:
         raise CannotWriteError(f"Cannot write {path}: {error.strerror or error}. Nothing was changed.") from error
     finally:
-        os.close(handle)
+        _discard(part, handle)
+        if older is not None:
+            _discard(*older)
+
+
+class Spare:
+    """The last but one version of a file that is written again and again. Its room on the disk is used anew.
+
+    This takes less time than to find room for each version and to free that of an older one. The last version is never
+    touched: the spare is put here when the folder is on the disk, so no power cut can bring its old name back. It is
+    left alone if another process has it open, or if it has another name, such as in a backup of hard links.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[Path, int] | None = None
+
+    def put(self, part: Path, handle: int) -> None:
+        """Keep a file under its temporary name, open and locked."""
+        self.remove()
+        self._kept = part, handle
+
+    def take(self) -> tuple[Path, int] | None:
+        """The file to be overwritten; None if there is none that belongs to this process alone."""
+        if self._kept is None or os.fstat(self._kept[1]).st_nlink != 1 or not _is_open_only_here(self._kept[1]):
+            self.remove()
+            return None
+        kept, self._kept = self._kept, None
+        return kept
+
+    def remove(self) -> None:
+        """Remove the file, if there is one."""
+        if self._kept is not None:
+            kept, self._kept = self._kept, None
+            _discard(*kept)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def _discard(part: Path, handle: int) -> None:
+    os.close(handle)
+    part.unlink(missing_ok=True)
+
+
+def _second_name(path: Path) -> tuple[Path, int] | None:
+    """A temporary name for the file at a path, and the file, open and locked; None if that cannot be."""
+    part = _temporary(path)
+    try:
+        os.link(path, part)
+        handle = os.open(part, os.O_RDWR)
+    except OSError:  # there is no file yet, or this file system gives a file only one name
         part.unlink(missing_ok=True)
+        return None
+    _lock(handle)
+    return part, handle
 
 
-def _new(part: Path) -> int:
-    """Make a file and lock it."""
+def _is_open_only_here(handle: int) -> bool:
+    """Whether nobody else has a file open. Only Linux can say: it grants a lease on such a file and on no other."""
+    try:
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def _temporary(path: Path) -> Path:
+    return path.parent / f".{path.name}.{secrets.token_hex(4)}.part{path.suffix}"
+
+
+def _new(path: Path) -> tuple[Path, int]:
+    """Make a temporary file for a path, and lock it."""
     while True:
+        part = _temporary(path)
         handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # less what the user's umask takes away
-        _lock(handle)
+        with contextlib.suppress(OSError):  # some file systems have no locks
+            fcntl.flock(handle, fcntl.LOCK_EX)  # waits for a process that took it for a leftover before it was locked
         if os.fstat(handle).st_nlink:
-            return handle
-        os.close(handle)  # another process took it for a leftover before it was locked
+            return part, handle
+        os.close(handle)  # that process has removed it
 
 
 def _remove_leftovers(folder: Path, path: Path | None = None) -> None:
@@ -88,14 +165,20 @@ def _make_folder(folder: Path) -> list[Path]:
     return missing
 
 
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk. Some folders cannot be waited for."""
-    with contextlib.suppress(OSError) if path.is_dir() else contextlib.nullcontext():
+def sync(path: Path) -> bool:
+    """Wait until a file, or the names in a folder, are on the disk. Some folders cannot be waited for: then False."""
+    is_folder = path.is_dir()
+    try:
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+    except OSError:
+        if not is_folder:
+            raise
+        return False
+    return True
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

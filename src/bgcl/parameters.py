@@ -10,6 +10,7 @@ from bgcl import graph_settings
 from bgcl.augmentation.masks import Mask
 from bgcl.data.pyg import check_graph
 from bgcl.settings import DEFAULT, Default, Settings, is_default, make_settings
+from bgcl.unused_settings import check_used
 
 if TYPE_CHECKING:
     from torch import nn
@@ -119,7 +120,9 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         """The settings for a graph that `check_graph` returned."""
         given = self.given()
         given |= dict.fromkeys(self._modules(), MODULE)
-        return graph_settings.fit_to_graph(checked, make_settings(self.preset, **given), given)
+        settings = make_settings(self.preset, **given)
+        check_used(settings, given)
+        return graph_settings.fit_to_graph(checked, settings, given)
 
     def given(self) -> dict[str, Any]:
         """The settings that the constructor or `set_params` was given, by name.

@@ -16,8 +16,11 @@ from bgcl.data.facts import GraphFacts
 from bgcl.data.ids import id_texts
 from bgcl.data.structure import hashes
 from bgcl.errors import BGCLError
+from bgcl.graph.clusters import Batches
 from bgcl.graph.csr import without_beta_warning
+from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph, prepare
+from bgcl.settings import Settings
 
 
 class ReadyGraph:
@@ -96,6 +99,13 @@ def _parts(tensor: Tensor) -> tuple[Tensor, ...]:
         return (tensor,)
     rows = tensor if tensor.layout == torch.sparse_csr else without_beta_warning(tensor.to_sparse_csr)
     return rows.crow_indices(), rows.col_indices(), rows.values()
+
+
+def batches_of(graph: PreparedGraph, settings: Settings) -> Batches | NodeBatches:
+    """The batches of an epoch: of random nodes, of clusters, or the whole graph as one."""
+    if settings.batch_nodes is not None:
+        return NodeBatches(graph, settings.batch_nodes)
+    return Batches(graph, settings.batches, settings.clusters_per_batch)
 
 
 def check_device(device: str) -> None:

@@ -327,7 +327,7 @@ def make_settings(preset: str | None = None, **given: Any) -> Settings:
     """The settings of a preset, or the defaults, with the `given` values instead of theirs."""
     values: dict[str, Any] = {}
     if preset is not None:
-        if preset not in presets():
-            raise BGCLError(f"Unknown preset '{preset}'. {nearest(str(preset), presets())}")
+        if not isinstance(preset, str) or preset not in presets():
+            raise BGCLError(f"Unknown preset '{preset}'. {nearest(preset, presets())}")
         values |= presets()[preset]
     return Settings(**values | given)

@@ -22,7 +22,15 @@ def plain_number(value: Any) -> Any:
     return value
 
 
+def plain_flag(value: Any) -> Any:
+    """Accept True and False of Python and NumPy, but not "no" and 0, which pydantic would convert."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError("not a flag")
+    return bool(value)
+
+
 T = TypeVar("T")
+Flag = Annotated[bool, BeforeValidator(plain_flag)]
 Whole = Annotated[int, BeforeValidator(plain_number)]
 Number = Annotated[float, BeforeValidator(plain_number)]
 Width = Annotated[Whole, Field(ge=1, le=65536)]

@@ -20,6 +20,7 @@ from bgcl.augmentation.drop_rates import (
 )
 from bgcl.augmentation.explanations import DOUBT, Evidence, Explanations, noise_and_repetition
 from bgcl.augmentation.rate_evidence import LEAST, MOST, bounded, evidence_lower_bound, fit_kumaraswamy
+from trained import narrow
 
 STARTS = ((1.0, 6.579), (1.0, 1.0), (6.579, 1.0))  # medians of 0.1, 0.5 and 0.9
 
@@ -304,7 +305,7 @@ def test_a_setting_of_the_adversary_is_refused(name: str) -> None:
 @pytest.mark.parametrize("encoder", ["mlp", "gcn"])
 def test_training_leaves_the_rates_as_they_are_and_resumes_bit_for_bit(tmp_path, encoder: str) -> None:
     data = planted(0.3, 0.3, 200)
-    small = {"rate_rule": "evidence", "encoder": encoder, "widths": (8, 4), "part_width": 8}
+    small = {"rate_rule": "evidence", **narrow(encoder)}
     whole = bgcl.BGCL(epochs=4, **small).fit(data, progress=False)
     assert whole.history_[0].rates == whole.history_[-1].rates
     assert whole.history_[-1].objective is None

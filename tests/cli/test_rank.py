@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bgcl import progress
 from command_line import FAST, check_refused, read_table, small_graph
 
 
@@ -35,3 +36,25 @@ def test_bad_options_are_refused(run_trained):
 def test_unlabeled_is_refused_if_every_node_has_a_label(run, tmp_path):
     run("train", str(small_graph(tmp_path / "ring.npz")), "--out", "r", *FAST)
     check_refused(run("rank", "r", "--by", "astd", "--unlabeled", "--samples", "8"), "leave out --unlabeled")
+
+
+@pytest.mark.parametrize(("by", "what", "total"), [("astd", "draws", 8), ("disagreement", "pairs of draws", 4)])
+def test_the_progress_of_measures_without_labels_moves(run_trained, monkeypatch, by, what, total):
+    """On a terminal there is a bar of all draws, or pairs of draws, that is full at the end."""
+    shown = []
+    real = progress.track
+
+    def track(stream, description, total, **options):
+        shown.append([description, total, options["disable"], 0])
+        for item in real(stream, description, total, **options):
+            shown[-1][3] += 1
+            yield item
+
+    monkeypatch.setattr(progress, "track", track)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    code, _, err = run_trained("rank", "r", "--by", by, "--top", "3", "--samples", "8")
+    assert code == 0
+    assert shown == [[what, total, False, total]]
+    assert what in err
+    run_trained("rank", "r", "--by", by, "--top", "3", "--samples", "8", "--quiet")
+    assert shown[1][2]

@@ -27,7 +27,7 @@ def test_train_prints_the_drop_rates_as_json(run, tmp_path):
 
 def test_train_prints_the_drop_rates_as_a_table(run, tmp_path):
     graph = str(small_graph(tmp_path / "ring.npz"))
-    code, out, _ = run("train", graph, "--drop", "edges", "--drop", "entries at 0.2", *FAST)
+    code, out, _ = run("train", graph, "--set", "encoder=gcn", "--drop", "edges", "--drop", "entries at 0.2", *FAST)
     assert code == 0
     assert out.startswith("run: 2 epochs, loss ")
     rows = [line.split() for line in out.splitlines()[2:]]

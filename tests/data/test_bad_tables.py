@@ -51,7 +51,7 @@ BAD = {
     "a single column": ({}, dict(edges="from\nann\n"), ["edges.csv has one column"]),
     "no file of edges": ({}, dict(edges=None), ["has no file of edges"]),
     "an unknown option": (dict(lable="label"), {}, ["Unknown option 'lable'", "Did you mean label"]),
-    "an id that is the label": (dict(id="label", label="label"), {}, ["cannot be both the id and the label"]),
+    "an id that is the label": (dict(id="label", label="label"), {}, ["named by --id and by --label"]),
 }  # fmt: skip
 
 

@@ -308,13 +308,39 @@ def test_the_checksum_of_a_file_is_its_id_in_git(tmp_path: Path):
 # The digest of the content of WikiCS is not known
 
 
-def test_wikics_is_verified_by_the_checksum_of_the_publishers_file(tiny_wikics: Path, bare_machine: Path):
+def test_wikics_is_verified_only_by_the_publishers_file(
+    tiny_wikics: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch
+):
     data = load("wikics", quiet=True)
     assert data.train_mask.shape == (4, 3)
     assert data.x.layout == torch.strided
-    assert verify("wikics").note == "matches the content that was made from the published file"
+    found = verify("wikics")
+    assert not found.verified
+    assert found.note.startswith("not verified: no digest is published; it has not changed since wikics.digest was")
     recorded = (bare_machine / "wikics.digest").read_text().strip()
     assert recorded == content_digest(wikics.read(tiny_wikics))
+    monkeypatch.setenv("BGCL_DATA", str(tiny_wikics.parent))
+    found = verify("wikics")
+    assert found.verified
+    assert found.note == "matches the publisher's file"
+
+
+def test_a_forged_wikics_with_a_forged_record_is_never_verified(
+    tiny_wikics: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch, run
+):
+    """Whoever writes the graph can write the record beside it, so the record proves nothing."""
+    path = get("wikics", quiet=True)
+    graph = wikics.read(tiny_wikics)
+    graph.attributes.data[0] = 0.75
+    npz.write(path, graph)
+    (bare_machine / "wikics.digest").write_text(content_digest(graph))
+    assert not verify("wikics").verified
+    code, out, err = run("data", "verify", "wikics")
+    assert (code, out.startswith("wikics: not verified: no digest is published")) == (2, True)
+    assert "could be verified: no digest is published for wikics" in err
+    monkeypatch.setenv("BGCL_DATA", str(tiny_wikics.parent))
+    with pytest.raises(BGCLError, match="is not the published wikics: its content differs from that of the publisher"):
+        verify("wikics")
 
 
 def test_a_forged_wikics_is_refused(tiny_wikics: Path, bare_machine: Path):
@@ -333,8 +359,7 @@ def test_a_forged_wikics_in_the_cache_is_refused(tiny_wikics: Path, bare_machine
         with pytest.raises(BGCLError, match=r"checksum of wikics differs.*wikics\.digest"):
             use("wikics")
     (bare_machine / "wikics.digest").unlink()
-    with pytest.raises(BGCLError, match=r"wikics.npz cannot be verified: .*wikics.digest.* is missing"):
-        verify("wikics")
+    assert "not verified: no digest is published; sizes fit" in verify("wikics").note
 
 
 @pytest.mark.parametrize("field", ["nodes", "edges", "num_attributes", "classes"])

@@ -241,3 +241,9 @@ class TestCrossValidation:
         one, scaled = (MixtureClassifier(normalize=False).fit(s * draws, y) for s in (1, 100))
         assert pytest.approx(one.C_ / 1e4) == scaled.C_
         np.testing.assert_allclose(one.predict_proba(draws), scaled.predict_proba(100 * draws), atol=1e-3)
+
+
+def test_a_criterion_that_a_given_penalty_leaves_without_effect_is_refused():
+    draws, labels = np.random.default_rng(0).normal(size=(2, 20, 3)), np.arange(20) % 2
+    with pytest.raises(BGCLError, match="criterion='pavpu' has no effect if C is a number"):
+        MixtureClassifier(C=1.0, criterion="pavpu").fit(draws, labels)

@@ -29,6 +29,7 @@ from bgcl.measures.metrics import (
     reliability,
     risk_coverage,
 )
+from trained import narrow
 
 NODES = 40
 LABELS = np.arange(NODES) % 2
@@ -244,7 +245,7 @@ def data() -> Data:
 
 @pytest.fixture(scope="module", params=["gcn", "mlp"])
 def model(request, data) -> BGCL:
-    return BGCL(encoder=request.param, widths=(8, 4), part_width=3, epochs=2).fit(data, progress=False)
+    return BGCL(**narrow(request.param), epochs=2).fit(data, progress=False)
 
 
 class TestModels:

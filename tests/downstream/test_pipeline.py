@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from bgcl import BGCL, BGCLError, MixtureClassifier, example_graph
 from bgcl.downstream import Embedding
+from trained import narrow
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def data():
 
 @pytest.fixture(scope="module", params=["gcn", "mlp"])
 def model(request, data) -> BGCL:
-    return BGCL(encoder=request.param, widths=(8, 4), part_width=3, epochs=2).fit(data, progress=False)
+    return BGCL(**narrow(request.param), epochs=2).fit(data, progress=False)
 
 
 def test_transform_selects_the_draws_of_the_nodes(model, data):

@@ -12,6 +12,7 @@ from bgcl.downstream.evaluation import head_for
 from bgcl.downstream.prediction import predict_draws
 from bgcl.measures.uncertainty import MEASURES
 from bgcl.model import astd
+from trained import narrow
 
 NODES = 36
 
@@ -44,7 +45,7 @@ def random_draws(data: Data, samples: int = 16) -> np.ndarray:
 
 @pytest.fixture(scope="module", params=["gcn", "mlp"])
 def model(request) -> BGCL:
-    return BGCL(encoder=request.param, widths=(8, 4), part_width=3, epochs=2).fit(make_graph(), progress=False)
+    return BGCL(**narrow(request.param), epochs=2).fit(make_graph(), progress=False)
 
 
 def test_a_tiny_model_predicts_every_node(model):

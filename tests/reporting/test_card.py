@@ -17,7 +17,7 @@ from bgcl.reporting.card import WIDTH, draw_density
 @pytest.fixture(scope="module")
 def model():
     drop = ["connections shared", "features at 0.3"]
-    return bgcl.BGCL(widths=(16, 8), epochs=3, drop=drop).fit(bgcl.example_graph(), progress=False)
+    return bgcl.BGCL(encoder="gcn", widths=(16, 8), epochs=3, drop=drop).fit(bgcl.example_graph(), progress=False)
 
 
 def test_a_card_shows_the_given_settings_and_what_was_learned(model):

@@ -22,6 +22,7 @@ from bgcl.reporting.report.curves import QUANTILES, RATES, rate_curves, thin
 from bgcl.reporting.report.draw_summary import DrawSummary
 from bgcl.reporting.report.node_map import CLOUD
 from bgcl.reporting.report.page import FULL, payload, quantize, render, report
+from trained import narrow
 
 NODES = 48
 
@@ -35,7 +36,7 @@ def make_graph(unlabeled: int = 6, classes: int = 3) -> Data:
 
 
 def make_model(encoder: str) -> BGCL:
-    return BGCL(encoder=encoder, widths=(8, 4), part_width=3, epochs=3).fit(make_graph(), progress=False)
+    return BGCL(**narrow(encoder), epochs=3).fit(make_graph(), progress=False)
 
 
 @pytest.fixture(scope="module", params=["gcn", "mlp"])
@@ -162,7 +163,7 @@ def test_the_same_run_gives_the_same_page_byte_for_byte(tmp_path):
 def test_a_page_without_labels_has_the_measures_that_need_none(encoder):
     data = make_graph()
     data.y = None
-    model = BGCL(encoder=encoder, widths=(8, 4), part_width=3, epochs=1).fit(data, progress=False)
+    model = BGCL(**narrow(encoder), epochs=1).fit(data, progress=False)
     found = gather(model, data, samples=12, tsne=False)
     assert list(found.measures) == ["astd", "disagreement"]
     assert found.first_measure == "astd"

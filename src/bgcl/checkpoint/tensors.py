@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bgcl.checkpoint.contents import CHECKS, checksum
 from bgcl.errors import BGCLError
-from bgcl.files import atomic_write
+from bgcl.files import Spare, atomic_write
 
 TYPES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
@@ -23,7 +23,9 @@ TYPES = {
 }  # fmt: skip
 
 
-def write_tensor_file(path: Path, tensors: Mapping[str, Tensor], checks: dict[str, str]) -> None:
+def write_tensor_file(
+    path: Path, tensors: Mapping[str, Tensor], checks: dict[str, str], spare: Spare | None = None
+) -> None:
     """Write tensors, completely or not at all, with their checksum and some others.
 
     Eight bytes have the length of the header, which says where each tensor is in the rest of the file.
@@ -40,10 +42,11 @@ def write_tensor_file(path: Path, tensors: Mapping[str, Tensor], checks: dict[st
         header[name] = {"dtype": TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with atomic_write(path) as part, part.open("wb") as file:
+    with atomic_write(path, spare) as part, part.open("r+b") as file:  # it may have the room of an older file
         file.write(len(text).to_bytes(8, "little") + text)
         for name in order:
             file.write(whole[name].reshape(-1).view(torch.uint8).numpy().data)
+        file.truncate()
 
 
 def read_tensor_file(path: Path) -> tuple[dict[str, Tensor], Any]:

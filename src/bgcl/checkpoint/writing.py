@@ -29,7 +29,7 @@ from bgcl.checkpoint.tensors import read_checks, write_tensor_file
 from bgcl.data.facts import GraphFacts
 from bgcl.data.recipe import Recipe
 from bgcl.errors import CannotWriteError
-from bgcl.files import sole_use, sync, write_text
+from bgcl.files import Spare, sole_use, sync, write_text
 from bgcl.model.training import Record, Training
 from bgcl.settings import GROUPS, Settings
 
@@ -43,15 +43,18 @@ def save(
         _replace_run(folder, settings, graph, recipe, history, network)
 
 
-def save_epoch(folder: Path, training: Training, record: Record, graph: GraphFacts, recipe: Recipe | None) -> None:
-    """Save the epoch that a training has just finished."""
+def save_epoch(
+    folder: Path, training: Training, record: Record, graph: GraphFacts, recipe: Recipe | None,
+    spare: Spare | None = None,
+) -> None:  # fmt: skip
+    """Save the epoch that a training has just finished. All epochs of a training may share a spare."""
     network, state = training.network.state_dict(), training.state()
     if record.epoch == 1:  # not before: an older run in the folder stays until there is an epoch to replace it
         _replace_run(folder, training.settings, graph, recipe, [record], network, state)
         return
     # History first, then tensors: `read` cuts off what follows the last whole epoch.
     append_history(folder, record)
-    write_tensors(folder, training.settings, graph, network, state)
+    write_tensors(folder, training.settings, graph, network, state, spare)
 
 
 def _replace_run(
@@ -119,7 +122,7 @@ def write_fitted(folder: Path, network: dict[str, Tensor]) -> None:
 
 def write_tensors(
     folder: Path, settings: Settings, graph: GraphFacts, network: dict[str, Tensor],
-    training: dict[str, Tensor] | None = None,
+    training: dict[str, Tensor] | None = None, spare: Spare | None = None,
 ) -> None:  # fmt: skip
     """Write the tensors of the network and, if the run can resume, the tensors of the training.
 
@@ -129,7 +132,7 @@ def write_tensors(
     tensors |= {f"training.{name}": tensor for name, tensor in (training or {}).items()}
     fitted = read_checks(folder / FITTED)["tensors"]
     checks = checks_of(settings, graph, (folder / HISTORY).read_bytes(), fitted)
-    write_tensor_file(folder / TENSORS, tensors, checks)
+    write_tensor_file(folder / TENSORS, tensors, checks, spare)
 
 
 def write_history(folder: Path, history: Iterable[Record]) -> None:

@@ -6,6 +6,7 @@ import typer
 
 from bgcl.cli.options import Json, Quiet
 from bgcl.cli.printing import print_json, print_table, say
+from bgcl.errors import BGCLError
 
 
 def data_list(quiet: Quiet = False, json: Json = False) -> None:
@@ -47,14 +48,26 @@ def data_verify(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Compare the data sets on this machine with their checksums."""
+    """Compare the data sets on this machine with what is published.
+
+    WikiCS has no published digest. It is verified only if the publisher's data.json is in the folder $BGCL_DATA.
+    The exit code is 2 if a data set is wrong or cannot be verified.
+    """
     from bgcl.data.catalog import DATASETS
-    from bgcl.data.store import Place, locate, verify
+    from bgcl.data.store import Place, locate
+    from bgcl.data.verification import verify
 
     names = names or [name for name in DATASETS if locate(name)[0] != Place.ABSENT]
     found = [verify(name) for name in names]
     if json:
-        print_json([{"name": v.name, "where": str(v.place), "digest": v.digest, "note": v.note} for v in found])
+        print_json(
+            [
+                {"name": v.name, "where": str(v.place), "digest": v.digest, "note": v.note, "verified": v.verified}
+                for v in found
+            ]
+        )
     else:
         for v in found:
             print(f"{v.name}: {v.note} ({v.place}, {v.digest[:12]})")
+    if unknown := [v.name for v in found if not v.verified]:
+        raise BGCLError(f"Not all data sets could be verified: no digest is published for {', '.join(unknown)}.")

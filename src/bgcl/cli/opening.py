@@ -23,47 +23,24 @@ def load_graph(
     graph: str, nodes: str | None, quiet: bool, labels: str | None = None, **options: Any
 ) -> "tuple[Data, Reading | None]":
     """Load a graph by name or file. For tables, print to stderr what was inferred, and return how they were read."""
+    from bgcl.data.options import given_options, make_options
     from bgcl.data.store import is_tables, load
 
     options |= {name: names(options[name]) for name in _LISTS if name in options}
-    given = {name: value for name, value in options.items() if name == "bipartite" or value not in (None, (), False)}
-    given = {name: value for name, value in given.items() if value is not None}
-    if "missing_label" in given:
-        given["missing_label"] = tuple(part.strip() for part in given["missing_label"].split(",") if part.strip())
-    _check_roles(given)
+    if isinstance(options.get("missing_label"), str):
+        options["missing_label"] = tuple(part.strip() for part in options["missing_label"].split(",") if part.strip())
+    given = given_options(options)
     if is_tables(graph):
-        from bgcl.data.options import make_options
-        from bgcl.data.own import read_files
+        from bgcl.data.own import check_used, read_files
 
         reading = read_files(graph, nodes, make_options(**given), labels=labels)
-        _check_used(reading, given)
+        check_used(reading, given)
         print_reading(reading, quiet)
         return reading.data, reading
     data = load(graph, nodes, quiet=quiet, labels=labels, **given)
     if "name" not in data:
         data.name = str(Path(graph).resolve())
     return data, None
-
-
-def _check_roles(given: dict[str, Any]) -> None:
-    """Refuse a column of the nodes that is named for two roles, of which only one could count."""
-    roles: dict[str, str] = {}
-    for role in ("id", "label", "ignore", "categorical", "text"):
-        columns = given.get(role, ())
-        for column in (columns,) if isinstance(columns, str) else columns:
-            if column in roles:
-                raise BGCLError(f"Column '{column}' is named by --{roles[column]} and by --{role}. Name it once.")
-            roles[column] = role
-
-
-def _check_used(reading: "Reading", given: dict[str, Any]) -> None:
-    """Refuse options that had nothing to act on."""
-    from bgcl.data.columns import Words
-
-    if "skip_unknown" in given and reading.nodes is None:
-        raise BGCLError("There is no table of nodes, so no node is unknown: leave out --skip-unknown.")
-    if "words" in given and not any(isinstance(column, Words) for column in reading.recipe.columns):
-        raise BGCLError("No column is text, so there are no words to limit: leave out --words, or name it with --text.")
 
 
 def print_reading(reading: "Reading", quiet: bool) -> None:

@@ -13,9 +13,9 @@ MOST_SAMPLES = 10_000  # a hundred are enough; a million take hours, also on a s
 
 
 def _check_seed(seed: int | None) -> int | None:
-    if seed is not None and not 0 <= seed < 2**63:
-        raise BGCLError(f"The seed must be a whole number between 0 and 2^63. Got {seed} instead.")
-    return seed
+    from bgcl.arguments import seed_or
+
+    return None if seed is None else seed_or(seed, 0)
 
 
 def _check_samples(samples: int | None) -> int | None:

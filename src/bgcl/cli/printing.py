@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bgcl.augmentation.drop_rates import RatePosterior
+    from bgcl.estimator import BGCL
 
 
 NAMES = ("id", "node", "label", "predicted")  # columns whose numbers are names

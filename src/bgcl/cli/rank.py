@@ -64,7 +64,8 @@ def rank(
     from bgcl.downstream.splits import labels_of
     from bgcl.measures.acquisition import acquire
     from bgcl.measures.acquisition import rank as order_of
-    from bgcl.progress import status
+    from bgcl.model.posterior import moments
+    from bgcl.progress import with_progress
 
     measure = _measure(by)
     if out is not None:
@@ -80,11 +81,12 @@ def rank(
     columns: dict[str, Any]
     show = not (quiet or json)
     if measure == "disagreement":
-        with status(f"Comparing {samples // 2:,} pairs of draws of {data.num_nodes:,} nodes", show=show):
-            columns = {"disagreement": model.disagreement(data, samples, seed=seed)}
+        columns = {"disagreement": model.disagreement(data, samples, seed=seed, progress=show)}
     elif measure == "astd":
-        with status("Drawing embeddings", show=show):
-            columns = {"astd": model.moments(data, samples, seed=seed).astd.cpu().numpy()}
+        if samples < 2:
+            raise BGCLError(f"A standard deviation needs 2 samples or more. Got {samples} instead.")
+        draws = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=show)
+        columns = {"astd": moments(draws).astd.cpu().numpy()}
     else:
         labels_from = labeled_graph(model, data, run, graph)
         found = predict(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli import options
+from bgcl.cli.network_size import check_network_fits
 from bgcl.cli.opening import graph_of, is_graph_of, load_graph
 from bgcl.cli.printing import print_all_rates, print_json, rates_as_json, say
-from bgcl.cli.refused_settings import check_network_fits, check_used
 from bgcl.errors import BGCLError, InterruptedRunError
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def train(
     from bgcl.model.training import how_long
     from bgcl.ready_graph import check_device
     from bgcl.settings import make_settings
+    from bgcl.unused_settings import check_used
 
     with sole_use(out):  # from the start, so that of two trainings one is refused before it reads its graph
         if resume:

@@ -3,7 +3,8 @@ from .facts import GraphFacts
 from .inspection import Inspection
 from .pyg import check_graph, read_npz
 from .recipe import Recipe
-from .store import Place, Verified, get, locate, verify
+from .store import Place, get, locate
+from .verification import Verified, verify
 
 __all__ = [
     "DATASETS",

@@ -12,6 +12,7 @@ import pyarrow.csv
 
 from bgcl.data.border import readable
 from bgcl.data.csv_beginning import LINE, begin, refuse_other_formats
+from bgcl.data.csv_rows import number_of_row
 from bgcl.data.memory import check_fits, check_unpacked, in_words, packed_limit
 from bgcl.data.tables import Form, Table, empty, with_rows
 from bgcl.errors import BGCLError
@@ -90,7 +91,12 @@ class CsvFile:
                 if pa.types.is_binary(kind):  # Arrow reads text that is not UTF-8 as binary
                     raise self._broken_encoding()
             self._check_last_quote(len(table))
-            return with_rows(Table(self.name, table, 1 + self._before, True))
+            return with_rows(Table(self.name, table, 1 + self._before, True, self._number))
+
+    def _number(self, row: int) -> int:
+        """The number of a row of values in the file. Arrow does not count empty rows."""
+        with self._open() as file:
+            return number_of_row(file, self.delimiter, self._before, row)
 
     def _check_last_quote(self, rows: int) -> None:
         """Raise an error if a quoted value at the end of a row does not end: it would hold all rows after it."""
@@ -102,8 +108,8 @@ class CsvFile:
         last = self._read([name], [name], ("",))[name][-1].as_py() or ""
         if LINE.search(last):
             raise BGCLError(
-                f"{self.path}, row {self._before + rows}, column '{name}': a quote does not end, so the rows after it "
-                "would be lost. Correct the row."
+                f"{self.path}, row {self._number(rows - 1)}, column '{name}': a quote does not end, so the rows after "
+                "it would be lost. Correct the row."
             )
 
     def _check_memory(self) -> None:
@@ -160,8 +166,9 @@ class CsvFile:
         reason = " ".join(text.removeprefix("CSV parse error: ").split())
         row, colon, rest = reason.partition(": ")
         if row.startswith("Row #") and colon:
+            number = self._number(int(row.removeprefix("Row #")) - 1 - self._before)
             return BGCLError(
-                f"{self.path}, row {row.removeprefix('Row #')}: {rest[:1].lower()}{rest[1:120]}. "
+                f"{self.path}, row {number}: {rest[:1].lower()}{rest[1:120]}. "
                 f"Correct the row. A value that contains the delimiter '{self.delimiter}' must be quoted."
             )
         if "straddling" in reason:

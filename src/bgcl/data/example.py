@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from bgcl.arguments import seed_or, whole
 from bgcl.errors import BGCLError
 
 CLASSES, WORDS = 3, 8  # number of classes, and of attributes that are frequent in each class
@@ -30,9 +31,10 @@ def example_graph(nodes: int = 240, *, seed: int = 0) -> Data:
     >>> data.num_nodes, data.x.shape[1], data.y.unique().tolist()
     (240, 24, [0, 1, 2])
     """
+    nodes = whole("The number of nodes", nodes)
     if nodes < 2 * CLASSES:
         raise BGCLError(f"The example graph must have {2 * CLASSES} nodes or more. Got {nodes} instead.")
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(seed_or(seed, 0))
     community = np.arange(nodes) % CLASSES
     # For any number of nodes: about six neighbors in the same community, and one in each other community.
     chance = np.where(community[:, None] == community, 6, 1) * CLASSES / nodes

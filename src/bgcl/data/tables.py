@@ -1,11 +1,11 @@
 """Read tables of nodes and edges as Arrow tables: text (perhaps compressed), Parquet, or frames in memory.
 
 An error names the file and, if possible, the row and the column. Rows are counted as users see them: the header of a
-CSV is row 1, the first row of a Parquet file is row 1, and the first row of a frame is row 0.
+CSV is row 1, empty rows count, the first row of a Parquet file is row 1, and the first row of a frame is row 0.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +27,7 @@ class Table:
     columns: Any  # pyarrow.Table
     first: int  # the number of the first row
     as_written: bool  # ids and texts are from a CSV, which has no types
+    number: Callable[[int], int] | None = None  # the number of a row, if it is not its place after the first row
     memo: dict[tuple[str, str], Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # columns already converted
@@ -37,7 +38,9 @@ class Table:
 
     def at(self, row: int | None, column: str) -> str:
         """Table, row and column, the beginning of an error."""
-        return f"{self.name}, " + ("" if row is None else f"row {self.first + row}, ") + f"column '{column}'"
+        if row is None:
+            return f"{self.name}, column '{column}'"
+        return f"{self.name}, row {self.first + row if self.number is None else self.number(row)}, column '{column}'"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from bgcl.downstream.pooling import Stretch, cross_pooled, part_slices, part_wid
 from bgcl.errors import BGCLError
 from bgcl.measures.metrics import pavpu
 from bgcl.measures.uncertainty import entropy
-from bgcl.validation import Whole, Width
+from bgcl.validation import Flag, Whole, Width
 
 Array = npt.NDArray[Any]
 
@@ -32,7 +32,7 @@ class ClassifierParameters(HeadParameters):
 
     criterion: Literal["likelihood", "pavpu"]
     parts: Annotated[Whole, Field(ge=1)] | tuple[Width, ...] | None = None
-    kernel: bool | None = None
+    kernel: Flag | None = None
 
 
 class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
@@ -108,6 +108,10 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
             BGCLError: a parameter, the draws or the classes are not valid.
         """
         self._check_settings()
+        if self.criterion != "likelihood" and self.C != "cv":
+            raise BGCLError(
+                f"criterion='{self.criterion}' has no effect if C is a number: leave it out, or give C=\"cv\"."
+            )
         X = as_draws(draws, self.normalize, self)
         labels = check_targets(y, X.shape[1], self, numeric=False)
         self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)

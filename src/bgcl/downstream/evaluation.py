@@ -21,6 +21,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from bgcl.arguments import check_model, shown, whole
 from bgcl.downstream.classifier import HeadStack, MixtureClassifier
 from bgcl.downstream.splits import Split, labels_of, splits
 from bgcl.errors import BGCLError
@@ -181,8 +182,12 @@ def evaluate(
     >>> len(bgcl.evaluate(model, data, "bgrl", count=2, samples=8, training_draws=4))
     2
     """
+    check_model(model)
+    samples, set_size = whole("The number of samples", samples), whole("'set_size'", set_size, 1)
     training_draws = default_training_draws(samples, model.parts_) if training_draws is None else training_draws
-    if samples < training_draws + set_size:
+    if head is not None and not callable(head):
+        raise BGCLError(f"'head' must be a function that makes a head, such as a class. Got {shown(head)} instead.")
+    if samples < whole("'training_draws'", training_draws, 1) + set_size:
         raise BGCLError(
             f"Of {samples} samples, {training_draws} train the heads: too few are left to predict with. Draw more "
             "samples."

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from bgcl.downstream.node_draws import as_draws
 from bgcl.errors import BGCLError
-from bgcl.validation import CheckedSettings, Whole, plain_number
+from bgcl.validation import CheckedSettings, Flag, Whole, plain_number
 
 Array = npt.NDArray[Any]
 Objective = Callable[[Array, float], tuple[float, Array]]  # parameters and penalty: loss and gradient
@@ -38,7 +38,7 @@ class HeadParameters(CheckedSettings):
     solver: Literal["lbfgs", "adam"]
     max_iter: Whole = Field(ge=1)
     folds: Whole = Field(ge=2)
-    normalize: bool
+    normalize: Flag
     random_state: Annotated[Whole, Field(ge=0, lt=2**32)] | None
 
 

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array, column_or_1d
+from torch import Tensor
 
+from bgcl.arguments import numbers
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -55,7 +57,11 @@ def as_draws(draws: object, normalize: bool, estimator: object) -> Array:
     if isinstance(draws, NodeDraws):
         draws = draws.draws
     if isinstance(draws, list | tuple) and draws and getattr(draws[0], "ndim", None) == 2:
-        draws = np.stack([np.asarray(draw) for draw in draws])
+        draws = [np.asarray(_detached(draw)) for draw in draws]
+        if len(shapes := {draw.shape for draw in draws}) > 1:
+            raise BGCLError(f"All draws must have the same shape (nodes, width). Got {' and '.join(map(str, shapes))}.")
+        draws = np.stack(draws)
+    draws = _detached(draws)
     array = draws if getattr(draws, "ndim", None) == 3 else None
     if array is None:
         array = np.asarray(check_array(draws, dtype="numeric", estimator=estimator))[None]
@@ -73,6 +79,11 @@ def as_draws(draws: object, normalize: bool, estimator: object) -> Array:
     return np.asarray(array)
 
 
+def _detached(draws: Any) -> Any:
+    """A tensor without its gradient, which NumPy would refuse. Anything else as it is."""
+    return draws.detach().cpu() if isinstance(draws, Tensor) else draws
+
+
 def check_targets(y: object, nodes: int, estimator: object, *, numeric: bool) -> Array:
     """Check labels, or targets if `numeric`, and turn them into an array `(N,)`."""
     if y is None:
@@ -83,9 +94,34 @@ def check_targets(y: object, nodes: int, estimator: object, *, numeric: bool) ->
     if targets.dtype.kind in "fc" and not np.isfinite(targets).all():
         raise BGCLError("The labels hold NaN or infinity. Leave out nodes without a label.")
     if numeric:
-        return targets.astype(np.float64)
+        return numbers("The targets", _as_floats(targets))
+    if targets.dtype.kind == "O":
+        _check_one_kind(targets)
     if targets.dtype.kind == "f" and (targets != np.round(targets)).any():
         raise BGCLError(
             "Unknown label type: continuous. A classifier needs classes. For numbers, use MixtureRegressor."
         )
     return targets
+
+
+def _as_floats(targets: Array) -> Array:
+    """Objects as numbers, if all of them are. NumPy would turn None into NaN."""
+    if targets.dtype.kind != "O":
+        return targets
+    try:
+        return np.array([float(target) for target in targets])
+    except (TypeError, ValueError):
+        raise BGCLError(
+            "Unknown label type: the targets of a regressor must be numbers. Leave out other nodes."
+        ) from None
+
+
+def _check_one_kind(labels: Array) -> None:
+    """Labels of several types cannot be sorted, and a missing one is no class."""
+    if any(label is None for label in labels):
+        raise BGCLError("The labels hold None. Leave out nodes without a label.")
+    try:
+        np.unique(labels)
+    except TypeError:
+        names = sorted({type(label).__name__ for label in labels})
+        raise BGCLError(f"The labels have several types: {', '.join(names)}. Use one type.") from None

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from bgcl.arguments import check_model, whole
 from bgcl.data.ids import id_texts
 from bgcl.data.memory import check_fits, free_memory
 from bgcl.downstream.classifier import MixtureClassifier
@@ -123,8 +124,10 @@ def predict(
     >>> list(found.columns())[:4]
     ['node', 'label', 'predicted', 'probability']
     """
+    check_model(model)
+    samples = whole("The number of samples", samples)
     training_draws = default_training_draws(samples, model.parts_) if training_draws is None else training_draws
-    if training_draws < 1 or folds < 2:
+    if whole("'training_draws'", training_draws) < 1 or whole("'folds'", folds) < 2:
         raise BGCLError(f"Heads need one draw and two folds or more. Got {training_draws} and {folds} instead.")
     if samples <= training_draws:
         raise BGCLError(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bgcl.arguments import seed_or, shown, whole
 from bgcl.errors import BGCLError, nearest
 
 if TYPE_CHECKING:
@@ -62,11 +63,10 @@ def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed
     >>> len(split.train), len(split.test)
     (270, 2438)
     """
-    if protocol not in PROTOCOLS:
+    if not isinstance(protocol, str) or protocol not in PROTOCOLS:
         raise BGCLError(f"Unknown protocol '{protocol}'. {nearest(protocol, PROTOCOLS)}")
-    if count is not None and count < 1:
-        raise BGCLError(f"The number of splits must be 1 or more. Got {count} instead.")
-    found = PROTOCOLS[protocol](data, count, seed)
+    many = None if count is None else whole("The number of splits", count, 1)
+    found = PROTOCOLS[protocol](data, many, seed_or(seed, 0))
     labels = labels_of(data)
     classes = np.unique(labels[labels >= 0])
     for number, split in enumerate(found):
@@ -89,6 +89,8 @@ def usual_protocol(data: "Data") -> str:
 
 def labels_of(data: "Data") -> Array:
     """Class numbers `(N,)`, -1 for nodes without a label."""
+    if not hasattr(data, "y"):
+        raise BGCLError(f"The graph must be a torch_geometric.data.Data. Got {shown(data)} instead.")
     if data.y is None:
         raise BGCLError("The graph has no labels (data.y). A classifier needs labels for training and testing.")
     labels: Array = data.y.cpu().numpy()

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bgcl.arguments import numbers, shown, whole
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -24,8 +25,9 @@ def rank(uncertainty: Array, among: Array | None = None) -> Array:
     >>> rank(np.array([0.1, 0.9, 0.5])).tolist()
     [1, 2, 0]
     """
-    nodes = _node_numbers(len(uncertainty), among)
-    return np.asarray(nodes[np.argsort(-uncertainty[nodes], kind="stable")])
+    values = numbers("The uncertainty", uncertainty)
+    nodes = _node_numbers(len(values), among)
+    return np.asarray(nodes[np.argsort(-values[nodes], kind="stable")])
 
 
 def acquire(uncertainty: Array, embeddings: Array, count: int, *, among: Array | None = None) -> Array:
@@ -55,15 +57,17 @@ def acquire(uncertainty: Array, embeddings: Array, count: int, *, among: Array |
     >>> acquire(np.array([0.9, 0.8, 0.5]), np.array([alike, alike, different]), 2).tolist()
     [0, 2]
     """
-    uncertainty, nodes = np.asarray(uncertainty, dtype=np.float64), _node_numbers(len(uncertainty), among)
-    if not 1 <= count <= len(nodes):
+    uncertainty = numbers("The uncertainty", uncertainty)
+    nodes = _node_numbers(len(uncertainty), among)
+    if not 1 <= whole("The number of nodes to choose", count) <= len(nodes):
         raise BGCLError(f"The number of nodes to choose must be between 1 and {len(nodes)}. Got {count} instead.")
+    embeddings = numbers("The embeddings", embeddings, axes=2)
     if len(embeddings) != len(uncertainty):
         raise BGCLError(
             f"There are {len(embeddings)} embeddings, but {len(uncertainty)} measures of uncertainty. Give one of each "
             "for every node."
         )
-    x = np.asarray(embeddings, dtype=np.float64)[nodes]
+    x = embeddings[nodes]
     x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
     chosen = [int(uncertainty[nodes].argmax())]
     distance = np.full(len(nodes), np.inf)
@@ -79,5 +83,16 @@ def acquire(uncertainty: Array, embeddings: Array, count: int, *, among: Array |
 def _node_numbers(count: int, among: Array | None) -> Array:
     if among is None:
         return np.arange(count)
-    among = np.asarray(among)
-    return np.flatnonzero(among) if among.dtype == bool else among
+    chosen = np.asarray(among)
+    if chosen.dtype == bool and chosen.shape == (count,):
+        return np.flatnonzero(chosen)
+    if chosen.ndim != 1 or (len(chosen) and chosen.dtype.kind not in "iu"):
+        raise BGCLError(
+            f"'among' must be numbers of nodes, or a mask of all {count} nodes. Got {shown(among)} instead."
+        )
+    chosen = chosen.astype(np.int64)
+    if len(chosen) and not 0 <= chosen.min() <= chosen.max() < count:
+        raise BGCLError(f"'among' must be numbers between 0 and {count - 1}. Got {chosen.min()} to {chosen.max()}.")
+    if len(np.unique(chosen)) < len(chosen):
+        raise BGCLError("'among' names a node more than once. Name each once.")
+    return chosen

@@ -19,7 +19,8 @@ def effective_rank(vectors: Tensor) -> float:
     >>> round(effective_rank(torch.eye(4)), 3), round(effective_rank(torch.ones(4, 3)), 3)
     (4.0, 1.0)
     """
-    squares = torch.linalg.eigvalsh(vectors.double().T @ vectors.double()).clamp(min=0)
+    rows = vectors.cpu().double()  # some devices have no float64
+    squares = torch.linalg.eigvalsh(rows.T @ rows).clamp(min=0)
     share = squares.sqrt() / squares.sqrt().sum().clamp(min=1e-300)
     return float(torch.exp(-torch.special.xlogy(share, share).sum()))
 

@@ -42,9 +42,9 @@ def disagreement(log_likelihoods: Iterator[Tensor]) -> Array:
     count = 0
     for log_l in log_likelihoods:
         count += 1
-        likelihood = log_l.double()
+        likelihood = log_l.cpu().double()  # some devices have no float64
         total = likelihood if total is None else torch.logaddexp(total, likelihood)
         squares = 2 * likelihood if count == 1 else torch.logaddexp(squares, 2 * likelihood)
     assert total is not None
     effective = torch.exp(2 * total - squares)  # (sum l)^2 / sum l^2, from 1 to K
-    return np.asarray((1 - effective / count).clamp(min=0).cpu())
+    return np.asarray((1 - effective / count).clamp(min=0))

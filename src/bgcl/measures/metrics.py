@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from bgcl.arguments import numbers, shown, whole
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import check_probabilities
 
@@ -69,6 +70,7 @@ def pavpu(correct: Array, uncertainty: Array, thresholds: int = 11) -> PAvPU:
     array([0.66666667, 1.        , 0.66666667])
     """
     correct, uncertainty = _checked(correct, uncertainty)
+    thresholds = whole("The number of thresholds", thresholds, 2)
     threshold = np.linspace(uncertainty.min(), uncertainty.max(), thresholds)
     order = np.argsort(uncertainty)
     # How many of the k most certain nodes are accurate, for every k from 0 to N.
@@ -131,7 +133,8 @@ def reliability(probability: Array, label: Array, bins: int = 15) -> Reliability
     >>> round(reliability(probability, np.array([0, 1]), bins=1).ece, 2)
     0.35
     """
-    check_probabilities(probability)
+    bins = whole("The number of bins", bins, 1)
+    probability, label = _checked_labels(probability, label)
     confidence, correct = probability.max(1), probability.argmax(1) == label
     which = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
     count = np.bincount(which, minlength=bins)
@@ -145,12 +148,14 @@ def reliability(probability: Array, label: Array, bins: int = 15) -> Reliability
 
 def negative_log_likelihood(probability: Array, label: Array) -> float:
     """The mean of `-log p(label)`, in nats."""
+    probability, label = _checked_labels(probability, label)
     of_label = probability[np.arange(len(label)), label]
     return float(-np.log(np.maximum(of_label, np.finfo(np.float64).tiny)).mean())
 
 
 def brier(probability: Array, label: Array) -> float:
     """The mean of `|p - onehot(label)|^2`, from 0 to 2."""
+    probability, label = _checked_labels(probability, label)
     return float((np.square(probability).sum(1) - 2 * probability[np.arange(len(label)), label] + 1).mean())
 
 
@@ -213,13 +218,23 @@ def risk_coverage(correct: Array, uncertainty: Array) -> RiskCoverage:
     return RiskCoverage(kept / len(correct), np.cumsum(np.repeat(errors, size)) / kept)
 
 
+def _checked_labels(probability: Array, label: Array) -> tuple[Array, Array]:
+    """Class probabilities `(N, C)` and the column of each node's class `(N,)`."""
+    probability, label = numbers("The class probabilities", probability, axes=None), np.asarray(label)
+    check_probabilities(probability)
+    nodes, classes = probability.shape
+    if label.shape != (nodes,) or label.dtype.kind not in "iu":
+        raise BGCLError(f"There must be a whole number for the class of each of {nodes} nodes. Got {shown(label)}.")
+    if nodes and not 0 <= label.min() <= label.max() < classes:
+        raise BGCLError(f"Classes must be between 0 and {classes - 1}. Got {label.min()} to {label.max()}.")
+    return probability, label
+
+
 def _checked(correct: Array, uncertainty: Array) -> tuple[Array, Array]:
-    correct, uncertainty = np.asarray(correct, dtype=bool), np.asarray(uncertainty, dtype=np.float64)
+    correct, uncertainty = np.asarray(correct, dtype=bool), numbers("The uncertainty", uncertainty)
     if correct.shape != uncertainty.shape or correct.ndim != 1 or not len(correct):
         raise BGCLError(
             f"'correct' and 'uncertainty' must have one number for each node. Got the shapes {correct.shape} "
             f"and {uncertainty.shape}."
         )
-    if not np.isfinite(uncertainty).all():
-        raise BGCLError("The uncertainty holds NaN or infinity. Give finite numbers.")
     return correct, uncertainty

@@ -12,13 +12,14 @@ With class probabilities `p_k` of draw k, their mean `p = 1/K sum_k p_k` and the
 For all of them, greater values are more uncertain.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from bgcl.arguments import numbers, shown
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -120,9 +121,11 @@ def uncertainty(samples: Iterable[Array] | Array) -> Uncertainty:
     >>> float(uncertainty(agree).mutual_information[0])
     0.0
     """
+    if isinstance(samples, str | bytes | Mapping) or not isinstance(samples, Iterable):
+        raise BGCLError(f"The samples must be class probabilities of draws. Got {shown(samples)} instead.")
     found: Accumulator | None = None
-    for draw in samples:
-        draw = np.asarray(draw, dtype=np.float64)
+    for probability in samples:
+        draw = numbers("The class probabilities of a draw", probability, axes=None)
         check_probabilities(draw)
         draw = draw.clip(min=0)  # rounding may leave values slightly below 0
         found = found or Accumulator(draw.shape[1], draw.shape[0])

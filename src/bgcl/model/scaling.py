@@ -144,8 +144,8 @@ def _normal_scores(column: Tensor) -> tuple[Tensor, Tensor]:
 
     Equal values share a score: the one of the middle of their ranks.
     """
-    ordered, _ = column.double().sort()
-    levels = torch.linspace(0, 1, KNOTS, dtype=torch.float64, device=column.device)
+    ordered, _ = column.cpu().double().sort()  # some devices have no float64
+    levels = torch.linspace(0, 1, KNOTS, dtype=torch.float64)
     knots = ordered[(levels * (len(ordered) - 1)).round().long()]
     below, upto = torch.searchsorted(ordered, knots), torch.searchsorted(ordered, knots, right=True)
     scores = torch.special.ndtri((below + upto) / (2 * len(ordered)))

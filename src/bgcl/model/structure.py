@@ -88,7 +88,7 @@ def _orthonormal_turn(tall: Tensor) -> Tensor:
 
     Directions that are lost to rounding get a turn of 0.
     """
-    values, vectors = torch.linalg.eigh((tall.T @ tall).double())
+    values, vectors = torch.linalg.eigh((tall.T @ tall).cpu().double())  # some devices have no float64
     values, vectors = values.flip(0), vectors.flip(1)
     scale = torch.where(values > values[0] * 1e-5, values.clamp(min=1e-30).rsqrt(), 0.0)
     turn: Tensor = (vectors * scale).to(tall)

@@ -214,13 +214,6 @@ def embedding_spread(embeddings: Tensor) -> float:
     return float((unit.square().sum(-1).mean() - unit.mean(0).square().sum()).clamp(min=0))
 
 
-def make_batches(graph: PreparedGraph, settings: Settings) -> Batches | NodeBatches:
-    """The batches of an epoch: of random nodes, or of clusters."""
-    if settings.batch_nodes is not None:
-        return NodeBatches(graph, settings.batch_nodes)
-    return Batches(graph, settings.batches, settings.clusters_per_batch)
-
-
 def how_long(history: Sequence[Record], settings: Settings) -> str:
     """How many epochs a training had, and why not more, such as `18 of at most 50 (settled)`."""
     done, most = len(history), settings.epochs or 0

@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
+from bgcl.arguments import shown
 from bgcl.augmentation.drop_rates import RatePosterior
+from bgcl.errors import BGCLError
 from bgcl.model.training import Record
 
 log = logging.getLogger("bgcl")
@@ -31,6 +33,16 @@ def describe_rates(rates: dict[str, list[RatePosterior]]) -> str:
 def shows_line(progress: Progress) -> bool:
     """Whether a live line is wanted."""
     return any(one is True for one in (progress if isinstance(progress, Sequence) else [progress]))
+
+
+def check_progress(progress: object) -> None:
+    """Raise an error unless everything in `progress` is True, False or a function."""
+    wanted = progress if isinstance(progress, list | tuple) else [progress]
+    for one in wanted:
+        if not (one is None or isinstance(one, bool) or callable(one)):
+            raise BGCLError(
+                f"'progress' must be True, False, a function, or a list of these. Got {shown(one)} instead."
+            )
 
 
 @contextmanager
@@ -65,7 +77,8 @@ def live_line(epochs: int, start: int) -> Iterator[Reporter]:
         yield _Log(epochs, console)
         return
     columns = (
-        TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=24), TextColumn("loss {task.fields[loss]}{task.fields[more]}"),
+        TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=24),
+        TextColumn("loss {task.fields[loss]}{task.fields[more]}"),
         TextColumn("drop rates {task.fields[rates]}"), TimeRemainingColumn(), TextColumn("left"),
     )  # fmt: skip
     with ProgressBar(*columns, console=console) as bar:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bgcl import __version__
+from bgcl.arguments import check_model, whole
 from bgcl.downstream.evaluation import SplitResult, default_training_draws
 from bgcl.downstream.prediction import NodePredictions, predict_draws
 from bgcl.downstream.splits import labels_of
@@ -84,7 +85,8 @@ def gather(
         tsne: place nodes with t-SNE, not with PCA; None: if openTSNE is installed.
         progress: show on a terminal how many draws were made.
     """
-    if samples < 2:
+    check_model(model)
+    if whole("The number of samples", samples) < 2:
         raise BGCLError(
             f"A report needs two samples or more, because some train its classifiers and others predict. Got {samples} "
             "instead."

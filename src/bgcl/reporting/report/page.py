@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bgcl.arguments import path_of
 from bgcl.errors import BGCLError
 from bgcl.files import write_text
 from bgcl.reporting.report.contents import MEANINGS, Contents, gather
@@ -70,10 +71,10 @@ def report(
     >>> bgcl.report(model, data, f"{tempfile.mkdtemp()}/report.html", samples=8).name
     'report.html'
     """
-    out = Path(out)
-    check_out(out)
-    write_text(out, render(gather(model, data, samples=samples, seed=seed, progress=progress)))
-    return out
+    page = path_of("'out'", out)
+    check_out(page)
+    write_text(page, render(gather(model, data, samples=samples, seed=seed, progress=progress)))
+    return page
 
 
 def check_out(out: Path) -> None:
