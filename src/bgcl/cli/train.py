@@ -32,7 +32,7 @@ def train(
         ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Number of epochs. Default: as in the preset, or 300 steps.")
+        int | None, typer.Option(help="Number of epochs. Default: as in the preset, or until training settles.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every random number. Default: 0.")] = None,
     drop: Annotated[
