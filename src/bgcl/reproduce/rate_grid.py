@@ -29,10 +29,10 @@ HELD_OUT = 0.05  # share of the edges
 MOST, DRAWS, SPLITS = 4096, 4, 5
 LEARNED = "learned"
 CRITERIA = {
-    "rank": "effective rank of the encoder's output (RankMe)",
+    "rank": "effective rank (RankMe)",
     "edges": "likelihood of held-out edges",
     "agreement": "agreement of draws",
-    "loss": "loss of the views, which the paper's augmentation maximizes: the less information they share, the greater",
+    "loss": "loss of the views",
 }
 
 

@@ -120,10 +120,11 @@ def picture(found: Sequence[Result]) -> Figure:
         for axis, (name, title) in zip(axes, CRITERIA.items(), strict=True):
             values = [correlation(grid, name) for grid in grids.values()]
             axis.barh(list(grids), values, color=[COLORS[0] if value >= 0 else COLORS[1] for value in values])
-            axis.set(title=title, xlim=(-1, 1), xlabel="rank correlation with accuracy")
+            axis.set(title=title, xlim=(-1, 1))
             axis.axvline(0, color="#555555", linewidth=0.8)
             axis.title.set_fontsize(8)
         axes[0].invert_yaxis()
+        figure.supxlabel("rank correlation with accuracy over the grid", fontsize=9)
     return figure
 
 
