@@ -68,7 +68,7 @@ def read(edges: Source, nodes: Source | None, options: Options | None = None, re
     lookup, ends = _look_up_ids(edge_table, node_table, recipe)
     reading = Reading(Data(), recipe, guesses, rows=edge_table.rows, nodes=node_table)
     reading.unused = [name for name in edges.names if name not in (recipe.source, recipe.target)]
-    pairs = _pairs(ends, lookup, reading)
+    pairs = _pairs(ends, lookup, reading, new)
     edge_index = undirected(pairs[0], pairs[1], len(lookup.values))
     y, recipe = _labels(node_table, recipe, reading, new)
     if new:
@@ -118,7 +118,7 @@ def _look_up_ids(edges: Table, nodes: Table | None, recipe: Recipe) -> tuple[Loo
     return Lookup(identity), found
 
 
-def _pairs(ends: list[IdColumn], lookup: Lookup, reading: Reading) -> list[Array]:
+def _pairs(ends: list[IdColumn], lookup: Lookup, reading: Reading, new: bool) -> list[Array]:
     """The numbers of the nodes at the two ends of each row, two arrays of shape `(rows,)`."""
     numbers = [lookup.numbers(end.values) for end in ends]
     if any(int(found.min()) < 0 for found in numbers):
@@ -130,7 +130,8 @@ def _pairs(ends: list[IdColumn], lookup: Lookup, reading: Reading) -> list[Array
             raise BGCLError(
                 f"{end.table.at(row, end.name)}: no node has the id {end.values[row].as_py()!r}"
                 + (f" ({more:,} more such row(s))" if more else "")
-                + f". Add it to {lookup.column.table.name}, or skip such edges with --skip-unknown."
+                + f". Add it to {lookup.column.table.name}, "
+                + ("or skip such edges with --skip-unknown." if new else "or remove the edge.")
             )
         reading.unknown = int(unknown.sum())
         numbers = [found[~unknown] for found in numbers]

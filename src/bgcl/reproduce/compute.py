@@ -96,8 +96,9 @@ def scores(results: list[SplitResult], development: Any) -> dict[str, Any]:
 
     Returns:
         A dictionary: "accuracy" for each split; "blind", the mean accuracy on test nodes outside the development half,
-        on which no setting was chosen, None if there are none; "scores", mean and standard deviation over splits by name; "curves", the mean
-        PAvPU curves by predictive entropy. With two classes, the scores have "rare_auroc", the AUROC of the rare class.
+        on which no setting was chosen, None if there are none; "scores", mean and standard deviation over splits by
+        name; "curves", the mean PAvPU curves by predictive entropy. With two classes, the scores have "rare_auroc", the
+        AUROC of the rare class.
     """
     outside = [result.correct[~np.isin(result.test, development)] for result in results]
     curves = [result.pavpu("predictive_entropy") for result in results]

@@ -1,4 +1,4 @@
-"""The experiment `rates`: the default with fixed drop rates on a grid, and what criteria without labels say of each point.
+"""The experiment `rates`: the default with fixed drop rates on a grid, and what criteria without labels say of each.
 
 A share of the edges is held out from training, to compute their likelihood. The embedding is made on the whole graph.
 Scores are those of the development half, because this experiment is made to choose.
