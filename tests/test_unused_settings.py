@@ -12,6 +12,7 @@ from trained import small_data
 LAYERS = {"widths": (8, 4), "activation": "prelu", "norm": "none", "skip": False, "jump": "last"}
 GCN, ONE = {"encoder": "gcn", "widths": (8, 4)}, {"widths": (4,)}
 FIXED = {"drop": ["entries at 0.2"]}
+RATES = {"rate_start": (1, 2), "rate_draw": "median", "prior": 2, "rate_rule": "evidence"}
 FEW = {"encoder": "gcn", "objective": "infomax", "widths": (8, 4)}
 # Settings, the name of the one without effect, and the reason.
 UNUSED = [
@@ -21,7 +22,7 @@ UNUSED = [
     ({**FEW, "memory_budget": 64}, "memory_budget", "no other one keeps similarities"),
     ({"clusters_per_batch": 5}, "clusters_per_batch", "without batches of clusters"),
     ({**GCN, "part_width": 3}, "part_width", "all parts are of the encoder"),
-    *(({**FIXED, name: 1}, name, "all drop rates are fixed") for name in ("lr_rates", "rate_every", "kl_weight")),
+    *(({**FIXED, name: value}, name, "all drop rates are fixed") for name, value in RATES.items()),
     ({**ONE, "skip": True}, "skip", "one layer"),
     ({**ONE, "jump": "concatenate"}, "jump", "one layer"),
     ({**ONE, "activation": "prelu"}, "activation", "ends without them"),
@@ -30,9 +31,13 @@ UNUSED = [
     ({"rate_rule": "evidence", "mask_temperature": 1.0}, "mask_temperature", "masks are hard"),
     ({**GCN, "drop": ["entries"], "normalize": "after"}, "normalize", "no connections are masked"),
 ]
+ADVERSARY = {"rate_rule": "adversary"}
 MASKS = [
-    ({"drop": ["edges"]}, r"rate of the mask 'edges' cannot be learned: the encoder 'mlp' .* 'edges at 0.3'"),
-    ({"drop": ["entries", "connections in 2 blocks"]}, "'connections in 2 blocks at 0.3'"),
+    (
+        {"drop": ["edges"], **ADVERSARY},
+        r"rate of the mask 'edges' cannot be learned: the encoder 'mlp' .* 'edges at 0.3'",
+    ),
+    ({"drop": ["entries", "connections in 2 blocks"], **ADVERSARY}, "'connections in 2 blocks at 0.3'"),
     ({"drop": ["nodes at 0.3"], "parts": ["encoder"]}, "mask 'nodes at 0.3' has no effect"),
     ({"drop": ["edges"], "parts": ["encoder", "encoder diffused among alike"]}, "has no effect"),
     ({"drop": ["edges"], "parts": ["attributes"], "rate_rule": "evidence"}, "has no effect"),

@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 from bgcl import graph_settings
 from bgcl.augmentation.masks import Mask
 from bgcl.data.pyg import check_graph
+from bgcl.errors import BGCLError
 from bgcl.settings import DEFAULT, Default, Settings, is_default, make_settings
 from bgcl.unused_settings import check_used
 
@@ -119,6 +120,11 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
     def _settings(self, checked: Data) -> Settings:
         """The settings for a graph that `check_graph` returned."""
         given = self.given()
+        for name in ("encoder", "objective"):
+            if isinstance(given.get(name), str) and given[name] == MODULE:
+                raise BGCLError(
+                    f"'{MODULE}' stands for an {name} of your own. Give the module itself, as {name}=module."
+                )
         given |= dict.fromkeys(self._modules(), MODULE)
         settings = make_settings(self.preset, **given)
         check_used(settings, given)

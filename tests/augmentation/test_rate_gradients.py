@@ -16,7 +16,7 @@ def learning_network(
     sentence: str, *, double: bool, temperature: float = 0.3, rate_draw: str = "sample", mask_values: str = "relaxed"
 ) -> Network:
     values = {"drop": sentence, "rate_start": (1.3, 0.9), "mask_temperature": temperature, "rate_draw": rate_draw}
-    values |= {"mask_values": mask_values}
+    values |= {"mask_values": mask_values, "rate_rule": "adversary"}
     encoder = "mlp" if sentence == "neighbors" else "gcn"
     network = Network(5, make_settings(encoder=encoder, widths=(8, 6), **values))
     network.reset_parameters(seeded(1))

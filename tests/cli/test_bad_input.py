@@ -24,7 +24,7 @@ BAD = {
     "rate out of range": (["train", "cora", "--drop", "edges at 1.5"], "must be between 0 and 1"),
     "not a run": (["embed", "nowhere", "--out", "e.npz"], "nowhere is not a run"),
     "resume of nothing": (["train", "cora", "--resume", "--out", "nowhere"], "nowhere is not a run"),
-    "wrong ending": (["embed", "nowhere", "--out", "e.txt"], "must end in .csv, .parquet or .json"),
+    "wrong ending": (["embed", "nowhere", "--out", "e.txt"], "must end in .npz, .csv, .parquet or .json"),
     "unknown command": (["trian"], "No such command 'trian'"),
     "unknown option": (["train", "cora", "--bogus"], "No such option"),
     "missing argument": (["train"], "Missing argument"),

@@ -19,7 +19,9 @@ def demo(
     out: Annotated[
         Path, typer.Option(help="Folder for the run, the plots and the report. An older run there is replaced.")
     ] = Path("run"),
-    epochs: Annotated[int | None, typer.Option(help="Number of epochs. Default: until training settles, at most 300 steps.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Number of epochs. Default: until training settles, at most 300 steps.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random number.")] = 0,
     quiet: Quiet = False,
     json: Json = False,

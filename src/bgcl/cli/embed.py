@@ -7,6 +7,7 @@ import typer
 
 from bgcl.cli.opening import open_run_on
 from bgcl.cli.options import DrawSeed, Json, OtherGraph, OtherNodes, Quiet, RunFolder, Samples, SpreadsheetSafe
+from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, say
 from bgcl.errors import BGCLError
 
@@ -39,10 +40,10 @@ def embed(
 
     A .npz file also contains the draws and the embedding without masks.
     """
-    from bgcl.data.output import check_ending
+    from bgcl.data.output import ENDINGS, check_ending
 
     if out.suffix != ".npz":
-        check_ending(out, spreadsheet_safe=spreadsheet_safe)
+        check_ending(out, spreadsheet_safe=spreadsheet_safe, endings=(".npz", *ENDINGS))
         if draws is not None:
             raise BGCLError(f"{out} is a table, which has no draws: leave out --draws and --no-draws, or write a .npz.")
     elif spreadsheet_safe:
@@ -56,6 +57,7 @@ def embed(
     from bgcl.progress import with_progress
 
     model, data = open_run_on(run, graph, nodes, quiet)
+    check_not_read(out, run, model, graph, nodes)
     if samples < 2:
         raise BGCLError(f"A standard deviation needs 2 samples or more. Got {samples} instead.")
     running = RunningMoments()

@@ -7,6 +7,7 @@ import typer
 
 from bgcl.cli.opening import open_run
 from bgcl.cli.options import TABLE_FILE, DrawSeed, Json, ManySamples, Quiet, TrainingGraph
+from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, print_table, say
 from bgcl.errors import BGCLError
 
@@ -68,6 +69,8 @@ def evaluate(
     head = MixtureClassifier.paper if appendix else None
     opened = _open_runs(runs, graph, quiet)
     first = opened[0][0]
+    for run, (model, _) in zip(runs, opened, strict=True):
+        check_not_read(out, run, model, graph)
     chosen, show = protocol or usual_protocol(opened[0][1]), not quiet and not json
     results = [
         evaluate_model(model, data, chosen, splits, head=head, seed=seed, progress=show, **how)

@@ -17,6 +17,7 @@ from bgcl.cli.options import (
     Samples,
     SpreadsheetSafe,
 )
+from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, say
 
 
@@ -41,6 +42,7 @@ def predict(
 
     check_ending(out, spreadsheet_safe=spreadsheet_safe)
     model, data = open_run_on(run, graph, nodes, quiet)
+    check_not_read(out, run, model, graph, nodes)
     labels_from = labeled_graph(model, data, run, graph)
     show = not (quiet or json)
     found = predict_nodes(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)

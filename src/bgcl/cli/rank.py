@@ -17,6 +17,7 @@ from bgcl.cli.options import (
     Samples,
     SpreadsheetSafe,
 )
+from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, print_table, say
 from bgcl.errors import BGCLError, nearest
 
@@ -73,6 +74,7 @@ def rank(
     elif spreadsheet_safe:
         raise BGCLError("--spreadsheet-safe is for a .csv file: name one with --out, or leave it out.")
     model, data = open_run_on(run, graph, nodes, quiet)
+    check_not_read(out, run, model, graph, nodes)
     if measure not in LABEL_FREE and graph is None:
         labels_of(data)
     among = _unlabeled(data) if unlabeled else None

@@ -169,6 +169,8 @@ def parse_setting(pair: str) -> tuple[str, Any]:
         raise BGCLError(f"Unknown setting '{name}'. {nearest(name, Settings.model_fields)}")
     if value.lower() == "none" and name not in ("row_norm", "norm"):
         return name, None
+    if name in ("encoder", "objective") and value.strip("\"'") == "module":
+        raise BGCLError(f"An {name} of your own can be given only in Python: bgcl.BGCL({name}=module).")
     try:
         return name, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ FORMULA = ("=", "+", "-", "@", "|", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 
 
-def check_ending(path: Path, *, spreadsheet_safe: bool = False) -> None:
+def check_ending(path: Path, *, spreadsheet_safe: bool = False, endings: Sequence[str] = ENDINGS) -> None:
     """Raise an error if the ending is not supported. Call it before any work is done."""
-    if path.suffix not in ENDINGS:
-        raise BGCLError(f"Cannot write {path}: the file must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
+    if path.suffix not in endings:
+        raise BGCLError(f"Cannot write {path}: the file must end in {', '.join(endings[:-1])} or {endings[-1]}.")
     if path.is_dir():
         raise BGCLError(f"Cannot write {path}: it is a folder. Name a file.")
     if spreadsheet_safe and path.suffix != ".csv":

@@ -93,7 +93,7 @@ def _read(sources: Sources, options: Options, recipe: Recipe | None) -> Reading:
     recipe = replace(recipe, bipartite=matched.bipartite)
     reading = Reading(Data(), recipe, guesses, rows=edge_table.rows, nodes=node_table)
     reading.unused = [name for name in sources.edges.names if name not in (recipe.source, recipe.target, recipe.weight)]
-    edge_index, weights = _edges(edge_table, matched, reading)
+    edge_index, weights = _edges(edge_table, matched, reading, new)
     count = len(matched.lookup.values)
     y, recipe = _labels(node_table, label_table, matched, recipe, reading, options if new else None)
     tables = AttributeTables(node_table, feature_table, matched.features, count)
@@ -204,7 +204,7 @@ def _read_features(features: Source | None, form: LongForm | None) -> Table | No
     return features.read(columns, ids=[form.id], texts=[form.name])
 
 
-def _edges(table: Table, matched: Matched, reading: Reading) -> tuple[Array, Array | None]:
+def _edges(table: Table, matched: Matched, reading: Reading, new: bool) -> tuple[Array, Array | None]:
     """Clean edges `(2, 2E)` in both directions and, if there are some, their weights `(2E,)`."""
     numbers, weights = [matched.lookup.numbers(end.values) for end in matched.ends], None
     if reading.recipe.weight:
@@ -214,7 +214,7 @@ def _edges(table: Table, matched: Matched, reading: Reading) -> tuple[Array, Arr
     if any(found.size and int(found.min()) < 0 for found in numbers):
         unknown = (numbers[0] < 0) | (numbers[1] < 0)
         if not reading.recipe.skip_unknown:
-            raise _unknown_id(matched.ends, matched.lookup)
+            raise _unknown_id(matched.ends, matched.lookup, new)
         reading.unknown = int(unknown.sum())
         numbers = [found[~unknown] for found in numbers]
         weights = None if weights is None else weights[~unknown]
@@ -226,7 +226,7 @@ def _edges(table: Table, matched: Matched, reading: Reading) -> tuple[Array, Arr
     return edge_index, None if weights is None else added_weights(numbers[0], numbers[1], weights, count)
 
 
-def _unknown_id(ends: list[IdColumn], lookup: Lookup) -> IdError:
+def _unknown_id(ends: list[IdColumn], lookup: Lookup, new: bool) -> IdError:
     numbers = [lookup.numbers(end.values) for end in ends]
     unknown = (numbers[0] < 0) | (numbers[1] < 0)
     row = int(np.flatnonzero(unknown)[0])
@@ -235,7 +235,8 @@ def _unknown_id(ends: list[IdColumn], lookup: Lookup) -> IdError:
     return IdError(
         f"{end.table.at(row, end.name)}: no node has the id {end.values[row].as_py()!r}"
         + (f" ({more:,} more such row(s))" if more else "")
-        + f". Add it to {lookup.column.table.name}, or skip such edges with --skip-unknown."
+        + f". Add it to {lookup.column.table.name}, "
+        + ("or skip such edges with --skip-unknown." if new else "or remove the edge.")
     )
 
 
