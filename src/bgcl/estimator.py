@@ -202,7 +202,7 @@ class BGCL(BGCLParameters):
     def disagreement(
         self, data: Data, samples: int = 100, *, seed: int | None = None, progress: bool = False
     ) -> npt.NDArray[Any]:
-        """Contrastive model disagreement of each node, `(N,)`, over pairs of draws: uncertainty that needs no labels."""
+        """Contrastive model disagreement of each node, `(N,)`, over pairs of draws: it needs no labels."""
         if whole("The number of samples", samples) < 4:
             raise BGCLError(f"A disagreement needs 4 samples or more, two pairs. Got {samples} instead.")
         (network, graph), settings = self._ready(data), self.settings_

@@ -29,7 +29,7 @@ def test_train_prints_the_drop_rates_as_a_table(run, tmp_path):
     graph = str(small_graph(tmp_path / "ring.npz"))
     code, out, _ = run("train", graph, "--set", "encoder=gcn", "--drop", "edges", "--drop", "entries at 0.2", *FAST)
     assert code == 0
-    assert out.startswith("run: 2 epochs, loss ")
+    assert out.startswith("run: epochs 2, loss ")
     rows = [line.split() for line in out.splitlines()[2:]]
     assert [row[:2] for row in rows] == [["o", "edges"], ["o", "entries"], ["t", "edges"], ["t", "entries"]]
     assert [row[-1] == "fixed" for row in rows] == [False, True, False, True]

@@ -143,12 +143,12 @@ class DropRate(nn.Module):
 
     @property
     def a(self) -> Tensor:
-        return self.log_a.double().exp()
+        return self.log_a.cpu().double().exp()
 
     @property
     def b(self) -> Tensor:
-        """In double precision, because b of a narrow posterior is too great for float32."""
-        return self.log_b.double().exp()
+        """In double precision, because b of a narrow posterior is too great for float32, and so on the processor."""
+        return self.log_b.cpu().double().exp()
 
     @torch.no_grad()
     def set_posterior(self, a: float, b: float) -> None:
@@ -161,7 +161,7 @@ class DropRate(nn.Module):
         if not self.learned:
             return torch.logit(self.fixed)
         uniform = torch.rand(self.log_a.shape, generator=generator, device=self.log_a.device)
-        return kumaraswamy_logit(self.a, self.b, uniform.clamp(1e-6, 1 - 1e-6).double()).to(self.log_a)
+        return kumaraswamy_logit(self.a, self.b, uniform.clamp(1e-6, 1 - 1e-6).cpu().double()).to(self.log_a)
 
     def median(self) -> Tensor:
         """`logit(pi)` at the posterior's median."""

@@ -125,7 +125,7 @@ def train(
     if json:
         print_json({"run": str(out), "epoch": epoch, "loss": loss, "drop_rates": rates_as_json(model.drop_rates_)})
     else:
-        say(f"{out}: {how_long(model.history_, model.settings_) if last else epoch} epochs, loss {loss:.4f}")
+        say(f"{out}: epochs {how_long(model.history_, model.settings_) if last else epoch}, loss {loss:.4f}")
         print_all_rates(model)
 
 

@@ -26,7 +26,7 @@ def card(model: "BGCL") -> str:
         rows.append(("graph", html.escape(f"{graph.name}: {size}" if graph.name else size)))
         if model.history_:
             last = model.history_[-1]
-            rows.append(("training", f"{how_long(model.history_, model.settings_)} epochs, last loss {last.loss:.4f}"))
+            rows.append(("training", f"epochs {how_long(model.history_, model.settings_)}, last loss {last.loss:.4f}"))
         for view, rates in model.drop_rates_.items():
             lines = [_rate(rate, VIEW_STYLE[view][0]) for rate in rates]
             rows.append((f"drops, view {html.escape(view)}", "<br>".join(lines)))

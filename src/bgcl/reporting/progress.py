@@ -133,4 +133,5 @@ class _Log:
                 f"epoch {record.epoch}/{self.epochs}  loss {record.loss:.3f}{_recognized(record)}  "
                 f"drop rates {describe_rates(record.rates)}  {self.seconds:.0f} s",
                 highlight=False,
+                soft_wrap=True,
             )
