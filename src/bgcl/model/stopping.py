@@ -20,7 +20,7 @@ from bgcl.model.network import Network
 
 WATCHED = 512  # nodes, or all if there are fewer
 GAIN = 0.08
-LEAST = 60  # steps before training may end
+LEAST = 150  # steps before training may end: where little is dropped, nodes are recognized sooner than told apart well
 
 
 class Watch:
