@@ -1,7 +1,9 @@
 """What a process does to the disk, one step after another: to end it at any step, or to cut the power there.
 
 Content of a file is safe after fsync of the file, and a name is safe after fsync of its folder. A power cut may keep
-or lose everything else: each name, and each part of a content.
+or lose everything else: each name, and each block of a content. A file that was renamed may have its old name, its new
+name or both, because a folder says nothing of the names in another one. It has one of them, as on every file system
+with a journal. Content that was safe stays so until the file is opened to be written: what nobody writes, nobody tears.
 """
 
 import builtins
@@ -18,6 +20,7 @@ from typing import Any
 
 import bgcl.checkpoint
 
+BLOCK = 512  # bytes that a disk writes as a whole, or not at all
 STEPS = ("mkdir", "rmdir", "unlink", "rename", "replace", "link", "open", "fsync")
 
 
@@ -173,24 +176,34 @@ class Disk:
                 file.safe = bytes.fromhex(step["content"])
                 file.later.append((number, file.safe))
         elif do == "fsync":
-            folder = "" if paths[0] == "." else paths[0]
-            here = [op for op in self.pending if any(os.path.dirname(path) == folder for path in op[1])]
-            for op in here:
-                _apply(self.safe, *op)
-            self.pending = [op for op in self.pending if op not in here]
+            self._sync_names("" if paths[0] == "." else paths[0])
         elif do != "failed" and not (do == "open" and paths[0] in self.names):
             op = (do, paths, _File(new=True) if do == "open" else None)
             _apply(self.names, *op)
             self.pending.append(op)
+
+    def _sync_names(self, folder: str) -> None:
+        """What fsync of a folder makes safe: its names. The old name of what was moved out of another one may stay."""
+        pending = []
+        for do, paths, file in self.pending:
+            if all(os.path.dirname(path) != folder for path in paths):
+                pending.append((do, paths, file))
+            elif do == "rename" and os.path.dirname(paths[0]) != folder and self.safe.get(paths[0]) is not None:
+                _apply(self.safe, "link", paths, None)
+                pending.append(("unlink", paths[:1], None))
+            else:
+                _apply(self.safe, do, paths, file)
+        self.pending = pending
 
     def after_cut(self, step: int, chance: random.Random) -> dict[str, bytes | None]:
         """One of the states that a power cut may leave: the contents of files, None for folders."""
         names = dict(self.safe)
         how = chance.choice(("none", "all", "first", "any"))
         first = chance.randint(0, len(self.pending)) if how == "first" else len(self.pending) * (how != "none")
-        for op in self.pending[:first]:
+        for do, paths, file in self.pending[:first]:
             if how != "any" or chance.random() < 0.5:
-                _apply(names, *op)
+                both = do == "rename" and names.get(paths[0]) is not None and chance.random() < 0.25
+                _apply(names, "link" if both else do, paths, file)
         found: dict[str, bytes | None] = {}
         for name, file in sorted(names.items()):
             if all(str(parent) in names for parent in list(Path(name).parents)[:-1]):
@@ -201,7 +214,8 @@ class Disk:
 def _apply(names: dict[str, _File | None], do: str, paths: list[str], file: _File | None) -> None:
     """Do a step on names. What it needs may have been lost, then nothing happens."""
     if do in ("unlink", "rmdir"):
-        names.pop(paths[0], None)
+        for name in [name for name in names if name == paths[0] or name.startswith(f"{paths[0]}/")]:
+            del names[name]
     elif do in ("open", "mkdir"):
         names.setdefault(paths[0], file)
     elif do == "link":
@@ -227,4 +241,12 @@ def _content(file: _File, step: int, chance: random.Random) -> bytes:
     common = next((i for i, (a, b) in enumerate(zip(file.safe, after, strict=False)) if a != b), len(file.safe))
     common = min(common, len(after))
     torn = after[: chance.randint(common, len(after))]
-    return chance.choice((file.safe, torn, after, after[:common] + bytes(len(after) - common)))
+    zeros = after[:common] + bytes(len(after) - common)
+    return chance.choice((file.safe, torn, after, zeros, _mixed(file.safe, after, chance)))
+
+
+def _mixed(old: bytes, new: bytes, chance: random.Random) -> bytes:
+    """A content of which any block may be old or new, or zero where the old one has none, and so may the length."""
+    size = chance.choice((len(old), len(new)))
+    chosen = [chance.choice((old, new))[i : i + BLOCK] for i in range(0, size, BLOCK)]
+    return b"".join(block[: size - i * BLOCK].ljust(BLOCK, b"\0") for i, block in enumerate(chosen))[:size]

@@ -38,6 +38,21 @@ def test_a_file_of_another_graph_is_not_overwritten_and_a_new_file_beside_it_is_
     assert trained("embed", "r", "--out", "other/embeddings.csv", *more)[0] == 0
 
 
+@pytest.mark.parametrize("out", ["apart/features.csv", "apart/target.csv", "elsewhere.csv"])
+def test_attributes_and_labels_in_tables_of_their_own_are_not_overwritten(run, out):
+    apart = Path("apart")
+    apart.mkdir()
+    (apart / "edges.csv").write_text("a,b\n1,2\n2,3\n3,4\n")
+    (apart / "features.csv").write_text("id,age\n1,20\n2,31\n3,45\n4,50\n")
+    labels = apart / "target.csv" if "target" in out else Path("elsewhere.csv")
+    labels.write_text("id,kind\n1,x\n2,y\n3,x\n4,y\n")
+    more = () if labels.parent == apart else ("--labels", "elsewhere.csv")
+    assert run("train", "apart", "--out", "r", *FAST, *more)[0] == 0
+    before = Path(out).read_bytes()
+    check_refused(run("embed", "r", "--out", out, "--samples", "4"), "this command reads it")
+    assert Path(out).read_bytes() == before
+
+
 def test_an_edge_to_an_unknown_node_has_no_advice_that_a_command_cannot_follow(trained):
     shutil.copytree("g", "other")
     Path("other/edges.csv").write_text(EDGES + "ann,zoe,1\n")

@@ -145,7 +145,8 @@ def notes_of_columns(tables: AttributeTables, recipe: Recipe) -> list[str]:
         elif share > 0.5:
             notes.append(f"{table.name}, column '{column.name}': {share:.0%} of the values are missing.")
     if recipe.structural:
-        why = "there is no table of nodes" if table is None else f"{table.name} has no usable column"
+        named = table or tables.features
+        why = "there is no table of nodes" if named is None else f"{named.name} has no usable column"
         notes.append(f"The nodes have no attributes ({why}). Their neighborhoods and degrees are used instead.")
     return notes
 

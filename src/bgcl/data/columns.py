@@ -5,6 +5,7 @@ the same way. All columns have about the same weight: a number has unit variance
 words of a text have unit length. Rows must not be normalized again: each attribute would then depend on all others.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -73,7 +74,9 @@ class Number(Column):
     def apply(self, table: Table, notes: list[str]) -> Block:
         values = numbers(table, self.name, self.writing)
         block = np.empty((len(values), 1 + self.missing), dtype=np.float32)
-        block[:, 0] = _scaled(values, np.asarray(self.mean), np.asarray(self.deviation), table, self.name)
+        block[:, 0] = scaled(
+            values, np.asarray(self.mean), np.asarray(self.deviation), lambda i: table.at(i, self.name)
+        )
         if table.columns[self.name].null_count or np.isnan(block[:, 0].sum()):
             absent = np.isnan(values)
             block[absent, 0] = 0
@@ -89,10 +92,13 @@ class Number(Column):
         return f"number {Writing.of(self.writing).in_words()}".strip() if self.writing else self.kind
 
 
-def _scaled(
-    values: npt.NDArray[Any], mean: npt.NDArray[Any], deviation: npt.NDArray[Any], table: Table, name: str
+def scaled(
+    values: npt.NDArray[Any], mean: npt.NDArray[Any], deviation: npt.NDArray[Any], where: Callable[[int], str]
 ) -> npt.NDArray[np.float32]:
-    """`(values - mean) / deviation` in float32, NaN where a value is missing. What is too great is refused."""
+    """`(values - mean) / deviation` in float32, NaN where a value is missing. What is too great is refused.
+
+    `where` says in words where the value with a number is.
+    """
     scale = power_of_two(np.atleast_2d(deviation))
     with np.errstate(over="ignore", invalid="ignore"):
         found = ((values / scale - mean / scale) / (deviation / scale)).astype(np.float32)
@@ -101,7 +107,7 @@ def _scaled(
         place = tuple(np.argwhere(wrong)[0])
         center = np.broadcast_to(mean, values.shape)[place]
         raise BGCLError(
-            f"{table.at(int(place[0]), name)}: {values[place]:.3g} is too far from the others, whose mean is "
+            f"{where(int(place[0]))}: {values[place]:.3g} is too far from the others, whose mean is "
             f"{center:.3g}. Correct it, or leave the column out with --ignore."
         )
     return found
@@ -206,7 +212,7 @@ class Vector(Column):
             )
         # Divided by the square root of the length, so that the list has the weight of one number.
         deviations = np.asarray(self.deviations) * np.sqrt(len(self.means))
-        return np.nan_to_num(_scaled(matrix, np.asarray(self.means), deviations, table, self.name))
+        return np.nan_to_num(scaled(matrix, np.asarray(self.means), deviations, lambda i: table.at(i, self.name)))
 
     def __str__(self) -> str:
         return f"{len(self.means)} numbers"

@@ -12,6 +12,7 @@ from bgcl.errors import BGCLError
 
 # The names of a table without the ending.
 _STEMS = {"edges": ("edges",), "nodes": ("nodes",), "features": ("features",), "labels": ("labels", "target")}
+NAMES = frozenset(stem for stems in _STEMS.values() for stem in stems)
 
 
 def open_files(graph: Path, nodes: Path | None, labels: Path | None, said: Options | Recipe) -> Sources:

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_matrix
 
-from bgcl.data.columns import Column
+from bgcl.data.columns import Column, scaled
 from bgcl.data.ids import is_whole
 from bgcl.data.known_names import FEATURES, IDS, VALUES
 from bgcl.data.options import Options
 from bgcl.data.tables import Source, Table, check_column
-from bgcl.data.values import NUMBER, coded, is_text, numbers
+from bgcl.data.values import NUMBER, coded, is_text, numbers, power_of_two
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -42,6 +42,8 @@ class LongForm(Column):
     def pivot(self, table: Table, nodes: Array, count: int, notes: list[str]) -> csr_matrix:
         """The attributes `(N, features)`. `nodes` has the number of the node in each row, -1 to leave it out."""
         codes, names, values = _entries(table, self)
+        if self.value is not None and (empty := int(np.isnan(values).sum())):
+            notes.append(f"{table.name}: {empty:,} row(s) have no value. They are as if they were not there.")
         place = pc.index_in(pa.array(names, pa.string()), value_set=pa.array(self.features, pa.string())).fill_null(-1)
         column = np.asarray(place.to_numpy(zero_copy_only=False), dtype=np.int64)[codes]
         new = len(names) - int(pc.sum(pc.greater_equal(place, 0)).as_py() or 0)
@@ -50,8 +52,9 @@ class LongForm(Column):
                 f"{table.name}: {new:,} feature(s) were not seen at training, or are constant. They are ignored."
             )
         use = _once(table, self, nodes, column, values, notes)
-        scaled = (values[use] - np.asarray(self.means)[column[use]]) / np.asarray(self.scales)[column[use]]
-        matrix = csr_matrix((scaled.astype(np.float32), (nodes[use], column[use])), shape=(count, len(self.features)))
+        means, scales = (np.asarray(each)[column[use]] for each in (self.means, self.scales))
+        values_scaled = scaled(values[use], means, scales, lambda i: table.at(int(use[i]), self.value or self.name))
+        matrix = csr_matrix((values_scaled, (nodes[use], column[use])), shape=(count, len(self.features)))
         matrix.sum_duplicates()
         empty = int((np.diff(matrix.indptr) == 0).sum())
         if empty:
@@ -94,9 +97,14 @@ def _repeats(source: Source, name: str) -> bool:
 def learn_long_form(table: Table, form: LongForm, nodes: Array, count: int) -> LongForm:
     """The features of a table and their scales. `nodes` has the number of the node in each row."""
     codes, names, values = _entries(table, form)
-    places = np.unique(nodes * np.int64(len(names)) + codes, return_index=True)[1]  # rows that repeat count once
-    places = places[nodes[places] >= 0]
+    places = np.flatnonzero((nodes >= 0) & ~np.isnan(values))
+    keys = nodes[places] * np.int64(len(names)) + codes[places]
+    places = places[np.unique(keys, return_index=True)[1]]  # rows that repeat count once
     codes, values = codes[places], values[places]
+    greatest = np.zeros(len(names))
+    np.maximum.at(greatest, codes, np.abs(values))
+    unit = power_of_two(greatest[None])  # so that no square is too great or too small
+    values = values / unit[codes]
     rows = np.maximum(np.bincount(codes, minlength=len(names)), 1)
     square = np.sqrt(np.bincount(codes, values**2, len(names)) / rows)
     mean = np.bincount(codes, values, len(names)) / rows
@@ -104,7 +112,7 @@ def learn_long_form(table: Table, form: LongForm, nodes: Array, count: int) -> L
     everywhere = rows == count
     keep = np.where(everywhere, spread > 1e-12 * np.abs(mean), square > 0)
     order = _order(names, keep)
-    means, scales = np.where(everywhere, mean, 0), np.where(everywhere, spread, square)
+    means, scales = np.where(everywhere, mean, 0) * unit, np.where(everywhere, spread, square) * unit
     return LongForm(
         form.name, form.id, form.value, tuple(names[i] for i in order), tuple(means[order].tolist()),
         tuple(scales[order].tolist()),
@@ -119,7 +127,7 @@ def _order(names: list[str], keep: Array) -> list[int]:
 
 
 def _entries(table: Table, form: LongForm) -> tuple[Array, list[str], Array]:
-    """For each row the code of its feature and its value, and the names of the features.
+    """For each row the code of its feature and its value, NaN where it is missing; and the names of the features.
 
     A value that is not a number is part of the feature: `city` with the value Ulm is the feature `city = Ulm`.
     """
@@ -131,8 +139,7 @@ def _entries(table: Table, form: LongForm) -> tuple[Array, list[str], Array]:
     column = table.columns[form.value]
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_text(kind):
-        values = numbers(table, form.value)
-        return codes, features.to_pylist(), np.nan_to_num(values)
+        return codes, features.to_pylist(), numbers(table, form.value)
     return _with_categories(table, form.value, codes, features)
 
 
@@ -150,8 +157,11 @@ def _with_categories(table: Table, name: str, codes: Array, features: Any) -> tu
         names.append(f"{feature} = {value}" if value else feature)
     plain = pc.utf8_trim_whitespace(texts)
     as_numbers = pc.if_else(pc.match_substring_regex(texts, NUMBER), plain, None).cast(pa.float64())
-    values = np.append(as_numbers.to_numpy(zero_copy_only=False), 0.0)[value_codes]
-    return new_codes, names, np.where(mixed, np.where(value_codes >= 0, 1.0, 0.0), np.nan_to_num(values))
+    values = np.append(as_numbers.to_numpy(zero_copy_only=False), np.nan)[value_codes]
+    infinite = np.flatnonzero(np.isinf(values) & ~mixed)
+    if infinite.size:
+        raise BGCLError(f"{table.at(int(infinite[0]), name)}: the value is infinite. Correct it, or leave it empty.")
+    return new_codes, names, np.where(mixed, np.where(value_codes >= 0, 1.0, np.nan), values)
 
 
 def _once(table: Table, form: LongForm, nodes: Array, column: Array, values: Array, notes: list[str]) -> Array:
@@ -162,7 +172,7 @@ def _once(table: Table, form: LongForm, nodes: Array, column: Array, values: Arr
     Raises:
         BGCLError: if a node has two values of one feature.
     """
-    use = np.flatnonzero((nodes >= 0) & (column >= 0))
+    use = np.flatnonzero((nodes >= 0) & (column >= 0) & ~np.isnan(values))
     if form.value is None:
         return use
     keys = nodes[use] * np.int64(max(len(form.features), 1)) + column[use]
