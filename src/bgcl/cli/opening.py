@@ -31,7 +31,8 @@ def load_graph(
         options["missing_label"] = tuple(part.strip() for part in options["missing_label"].split(",") if part.strip())
     given = given_options(options)
     if is_tables(graph):
-        from bgcl.data.own import check_used, read_files
+        from bgcl.data.own import read_files
+        from bgcl.data.unused_options import check_used
 
         reading = read_files(graph, nodes, make_options(**given), labels=labels)
         check_used(reading, given)

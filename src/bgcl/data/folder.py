@@ -8,6 +8,7 @@ from bgcl.data.border import readable
 from bgcl.data.options import Options
 from bgcl.data.recipe import Recipe
 from bgcl.data.tables import ENDINGS, ENDINGS_IN_WORDS, Form, Source, Sources, open_table
+from bgcl.data.unused_options import check_files
 from bgcl.errors import BGCLError
 
 # The names of a table without the ending.
@@ -24,6 +25,9 @@ def open_files(graph: Path, nodes: Path | None, labels: Path | None, said: Optio
         labels: the table of labels.
         said: what the user says about how the files are written, now or at training.
     """
+    found = _paths(graph, nodes, labels)
+    if isinstance(said, Options):
+        check_files(found | {"nodes": found["nodes"] or found["features"]}, said)
     if graph.suffix.lower() == ".graphml" and not graph.is_dir():
         if nodes is not None:
             raise BGCLError(f"{graph} already has nodes: leave out --nodes.")
@@ -33,9 +37,6 @@ def open_files(graph: Path, nodes: Path | None, labels: Path | None, said: Optio
         return Sources(_open_edges(graph, said), _open(nodes, "nodes", said), _open(labels, "labels", said))
     if nodes is not None:
         raise BGCLError(f"{graph} is a folder with its own nodes: leave out --nodes, or name the file of edges.")
-    found = {part: find(graph, part) for part in _STEMS}
-    if labels is not None:
-        found["labels"] = labels
     if found["edges"] is None:
         raise BGCLError(f"{graph} has no file of edges: edges.csv, or another ending of {ENDINGS_IN_WORDS}.")
     sources = Sources(
@@ -47,6 +48,14 @@ def open_files(graph: Path, nodes: Path | None, labels: Path | None, said: Optio
         taken = ", ".join(f"{path.name} has {what}" for what, path in parts.items() if path is not None)
         sources.edges.inferred.insert(0, f"{found['edges'].name} has the edges, {taken}")
     return sources
+
+
+def _paths(graph: Path, nodes: Path | None, labels: Path | None) -> dict[str, Path | None]:
+    """The file of each table, None if there is none."""
+    if not graph.is_dir():
+        return {"edges": graph, "nodes": nodes, "features": None, "labels": labels}
+    found = {part: find(graph, part) for part in _STEMS}
+    return found if labels is None else found | {"labels": labels}
 
 
 def find(folder: Path, part: str) -> Path | None:

@@ -83,8 +83,9 @@ def _distinct(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules
         used = values.to_pylist()
         gone = np.isin(values.to_numpy(), list(missing_number(used, rules, table.at(None, name))))
     else:
-        tokens = [float(token) for token in rules.missing or () if is_number(token)]
-        gone = np.isin(values.to_numpy(), tokens)
+        tokens = {token: float(token) for token in rules.missing or () if is_number(token)}
+        gone = np.isin(values.to_numpy(), list(tokens.values()))
+        rules.seen |= {token for token, number in tokens.items() if number in values.to_numpy()}
     return _renumbered(codes, values, ~gone)
 
 

@@ -29,6 +29,7 @@ class LabelRules:
         as_written: the labels are from a CSV, where NA and the like mean "no label".
         guesses: what was inferred and could be wrong; lines are added.
         inferred: the labels that were inferred to mean "no label"; labels are added.
+        seen: the labels of `missing` that some node has; labels are added.
     """
 
     missing: tuple[str, ...] | None = None
@@ -36,6 +37,7 @@ class LabelRules:
     as_written: bool = True
     guesses: list[str] = field(default_factory=list)
     inferred: set[str] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
 
     def settled(self) -> tuple[str, ...]:
         """The labels that mean "no label", after labels were read."""
@@ -75,6 +77,7 @@ def spell(
 def _missing(names: Sequence[str], rules: LabelRules, where: str) -> set[str]:
     """The labels that mean that a node has no label."""
     if rules.missing is not None:
+        rules.seen |= {*rules.missing} & {*names}
         return {*rules.missing}
     usual = {name for name in names if rules.as_written and name in USUAL}
     words = {name for name in names if name.casefold() in WORDS}
@@ -101,7 +104,9 @@ def missing_number(values: Iterable[int], rules: LabelRules, where: str) -> set[
     """The whole numbers that mean that a node has no label: -1, if the others are not negative."""
     numbers = {*values}
     if rules.missing is not None:
-        return {number for number in numbers if str(number) in rules.missing}
+        found = {number for number in numbers if str(number) in rules.missing}
+        rules.seen |= {str(number) for number in found}
+        return found
     negative, rest = {n for n in numbers if n < 0}, {n for n in numbers if n >= 0}
     if len(negative) != 1 or not negative <= {*NUMBERS} or not rest or (negative == {-1} and rest == {1}):
         return set()

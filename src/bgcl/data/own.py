@@ -3,7 +3,6 @@
 import dataclasses
 import logging
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,13 +13,13 @@ from torch_geometric.data import Data
 from bgcl.data import convert
 from bgcl.data.border import readable
 from bgcl.data.clean import clean
-from bgcl.data.columns import Words
 from bgcl.data.folder import find, open_files
 from bgcl.data.options import Options, TableOptions, given_options, make_options
 from bgcl.data.pyg import check_graph, to_data
 from bgcl.data.reading import Reading, read
 from bgcl.data.recipe import Recipe
 from bgcl.data.tables import Sources
+from bgcl.data.unused_options import OF_FILES, check_used
 from bgcl.errors import BGCLError
 
 log = logging.getLogger(__name__)
@@ -111,13 +110,13 @@ def graph_from(edges: Any, nodes: Any = None, *, labels: Any = None, **options: 
 
 def _check_needed(edges: Any, nodes: Any, given: dict[str, Any]) -> None:
     """Refuse options that a graph in memory has no use for."""
-    what, unneeded = "", set[str]()
+    what, unneeded = "Only a file is written in one way or another", {*OF_FILES}
     if convert.is_matrix(edges):
-        what, unneeded = "With an adjacency matrix, nodes are the numbers of its rows", {"id", *_OF_EDGES}
+        what, unneeded = "With an adjacency matrix, nodes are the numbers of its rows", {"id", *_OF_EDGES, *OF_FILES}
         if nodes is None or convert.is_matrix(nodes):
             what, unneeded = "A matrix has no columns to name", set(given)
     elif convert.is_networkx(edges):
-        what, unneeded = "A NetworkX graph already has edges between its nodes", set(_OF_EDGES)
+        what, unneeded = "A NetworkX graph already has edges between its nodes", {*_OF_EDGES, *OF_FILES}
         if nodes is not None:
             raise BGCLError("A NetworkX graph already has nodes: leave out 'nodes'.")
     for name in given:
@@ -126,15 +125,6 @@ def _check_needed(edges: Any, nodes: Any, given: dict[str, Any]) -> None:
 
 
 _OF_EDGES = ("source", "target", "skip_unknown")
-
-
-def check_used(reading: Reading, options: Mapping[str, Any]) -> None:
-    """Refuse options for tables that had nothing to act on."""
-    given = given_options(options)
-    if "skip_unknown" in given and reading.nodes is None:
-        raise BGCLError("There is no table of nodes, so no node is unknown: leave out --skip-unknown.")
-    if "words" in given and not any(isinstance(column, Words) for column in reading.recipe.columns):
-        raise BGCLError("No column is text, so there are no words to limit: leave out --words, or name it with --text.")
 
 
 def _in_memory(edges: Any, nodes: Any, labels: Any, options: Options) -> Reading | Data:

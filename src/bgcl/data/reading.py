@@ -138,7 +138,9 @@ def _with_features(
         return replace(sources, nodes=source, features=None), None
     if recipe is None:
         columns = ", ".join(f"'{name}'" for name in (form.id, form.name, form.value) if name)
-        guesses.append(f"{file_name(source)} has a row for each node and feature: {columns}")
+        unused = [name for name in source.names if name not in (form.id, form.name, form.value)]
+        more = f"; not used: {', '.join(unused)}" if unused else ""
+        guesses.append(f"{file_name(source)} has a row for each node and feature: {columns}{more}")
     return replace(sources, nodes=None if source is sources.nodes else sources.nodes, features=source), form
 
 
@@ -255,6 +257,10 @@ def _labels(
         y, classes = encode_labels(
             table, recipe.label, recipe.classes, reading.notes, may_be_empty=options is None, rules=rules
         )
+    never = [] if options is None else [name for name in given or () if name not in rules.seen]
+    if never:
+        what = ", ".join(repr(name) for name in never)
+        reading.notes.append(f"{table.at(None, recipe.label)}: no label is {what}, as --missing-label says.")
     if y is not None and matched.labels is not None:
         missing = np.nan if y.dtype.kind == "f" else -1
         every = np.full(len(matched.lookup.values), missing, dtype=y.dtype)

@@ -85,14 +85,21 @@ def load(
     text = str(path_of("A graph", name_or_path)) if not isinstance(name_or_path, str) else name_or_path
     if is_tables(text):
         from bgcl.data.options import make_options
-        from bgcl.data.own import check_used, log_notes, read_files
+        from bgcl.data.own import log_notes, read_files
+        from bgcl.data.unused_options import check_used
 
         reading = read_files(text, nodes, make_options(**options), labels=labels)
         check_used(reading, options)
         log_notes(reading)
         return reading.data
     if nodes is not None or labels is not None or options:
-        extra = "--nodes" if nodes is not None else "--labels" if labels is not None else next(iter(options))
+        extra = (
+            "--nodes"
+            if nodes is not None
+            else "--labels"
+            if labels is not None
+            else f"--{next(iter(options)).replace('_', '-')}"
+        )
         raise BGCLError(f"{text} is not a table: leave out {extra}.")
     if text.endswith(".npz"):
         return read_npz(text)
