@@ -5,8 +5,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bgcl.cli.later_labels import LabelChoice, relabeled
 from bgcl.cli.opening import open_run
-from bgcl.cli.options import TABLE_FILE, DrawSeed, Json, ManySamples, Quiet, TrainingGraph
+from bgcl.cli.options import (
+    TABLE_FILE,
+    DrawSeed,
+    ForgetLabels,
+    Json,
+    LaterId,
+    LaterLabel,
+    LaterLabels,
+    LaterMissing,
+    LaterUnknown,
+    ManySamples,
+    Quiet,
+    TrainingGraph,
+)
 from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, print_table, say
 from bgcl.errors import BGCLError
@@ -51,6 +65,12 @@ def evaluate(
     ] = True,
     seed: DrawSeed = None,
     graph: TrainingGraph = None,
+    labels: LaterLabels = None,
+    label: LaterLabel = None,
+    id_: LaterId = None,
+    missing_label: LaterMissing = None,
+    skip_unknown: LaterUnknown = False,
+    forget_labels: ForgetLabels = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -67,18 +87,22 @@ def evaluate(
         check_ending(out)
     how: dict[str, Any] = APPENDIX if appendix else {"samples": 100 if samples is None else samples}
     head = MixtureClassifier.paper if appendix else None
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels)
+    choice.check(None)
     opened = _open_runs(runs, graph, quiet)
     first = opened[0][0]
     for run, (model, _) in zip(runs, opened, strict=True):
-        check_not_read(out, run, model, graph)
-    chosen, show = protocol or usual_protocol(opened[0][1]), not quiet and not json
+        check_not_read(out, run, model, graph, labels)
+    labeled = [relabeled(data, choice, quiet or i > 0) for i, (_, data) in enumerate(opened)]
+    data, of_labels = labeled[0]
+    chosen, show = protocol or usual_protocol(data), not quiet and not json
     results = [
-        evaluate_model(model, data, chosen, splits, head=head, seed=seed, progress=show, **how)
-        for model, data in opened
+        evaluate_model(model, graph_, chosen, splits, head=head, seed=seed, progress=show, **how)
+        for (model, _), (graph_, _) in zip(opened, labeled, strict=True)
     ]
     scores = summary(results)
     facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
-    facts |= {"splits": len(results[0]), **how, "settings": [model.settings_.to_json() for model, _ in opened]}
+    facts |= of_labels | {"splits": len(results[0]), **how, "settings": [model.settings_.to_json() for model, _ in opened]}
     facts["versions"] = versions()
     if plots is not None:
         from bgcl.reporting.plots import save_evaluation
@@ -88,7 +112,7 @@ def evaluate(
         rows = [{"score": name, **score} for name, score in scores.items()]
         write_table(out, {name: [row[name] for row in rows] for name in rows[0]})
     if floors:
-        facts |= _compared(opened[0][1], chosen, results[0], show)
+        facts |= _compared(data, chosen, results[0], show)
     if json:
         print_json({**facts, "scores": scores})
         return

@@ -108,10 +108,3 @@ def open_run_on(run: Path, graph: str | None, nodes: str | None, quiet: bool) ->
 
     model = BGCL.load(run)
     return model, graph_of(model, run, graph, nodes, quiet)
-
-
-def labeled_graph(model: "BGCL", data: "Data", run: Path, graph: str | None) -> "Data | None":
-    """Load the training graph if the user named another graph that has no labels. Otherwise return None."""
-    if graph is None or (data.y is not None and bool((data.y >= 0).any())):
-        return None
-    return graph_of(model, run, None, None, quiet=True)

@@ -154,6 +154,39 @@ DrawSeed = Annotated[
     int | None,
     typer.Option("--seed", callback=_check_seed, help="Seed of the draws. Default: the seed of the run."),
 ]
+_LATER = "Labels that come later (columns that you do not name are inferred and reported)"
+LaterLabels = Annotated[
+    str | None,
+    typer.Option("--labels", metavar="FILE", rich_help_panel=_LATER,
+                 help="Table with an id and a label. Its labels replace those of the nodes that it names. Default: the "
+                 "labels of the graph."),
+]  # fmt: skip
+LaterLabel = Annotated[
+    str | None,
+    typer.Option("--label", metavar="COLUMN", rich_help_panel=_LATER,
+                 help="Label in the table of --labels. Default: inferred."),
+]  # fmt: skip
+LaterId = Annotated[
+    str | None,
+    typer.Option("--id", metavar="COLUMN", rich_help_panel=_LATER,
+                 help="Id of a node in the table of --labels. Default: inferred."),
+]  # fmt: skip
+LaterMissing = Annotated[
+    str | None,
+    typer.Option("--missing-label", metavar="VALUES", rich_help_panel=_LATER,
+                 help="Labels in the table of --labels that mean no label, separated by commas; '' if all values are "
+                 "classes. Default: as at training, or inferred."),
+]  # fmt: skip
+LaterUnknown = Annotated[
+    bool,
+    typer.Option("--skip-unknown", rich_help_panel=_LATER,
+                 help="Skip rows of --labels whose id is no node of the graph. Default: such a row is an error."),
+]  # fmt: skip
+ForgetLabels = Annotated[
+    bool,
+    typer.Option("--forget-labels", rich_help_panel=_LATER,
+                 help="Use only the new labels, and none that the training graph has. Default: both."),
+]  # fmt: skip
 TABLE_FILE = "File to write: .csv, .parquet or .json."
 SpreadsheetSafe = Annotated[
     bool,

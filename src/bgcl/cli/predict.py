@@ -5,11 +5,18 @@ from typing import Annotated
 
 import typer
 
-from bgcl.cli.opening import labeled_graph, open_run_on
+from bgcl.cli.later_labels import LabelChoice, relabeled, training_labels
+from bgcl.cli.opening import open_run_on
 from bgcl.cli.options import (
     TABLE_FILE,
     DrawSeed,
+    ForgetLabels,
     Json,
+    LaterId,
+    LaterLabel,
+    LaterLabels,
+    LaterMissing,
+    LaterUnknown,
     OtherGraph,
     OtherNodes,
     Quiet,
@@ -28,6 +35,12 @@ def predict(
     seed: DrawSeed = None,
     graph: OtherGraph = None,
     nodes: OtherNodes = None,
+    labels: LaterLabels = None,
+    label: LaterLabel = None,
+    id_: LaterId = None,
+    missing_label: LaterMissing = None,
+    skip_unknown: LaterUnknown = False,
+    forget_labels: ForgetLabels = False,
     spreadsheet_safe: SpreadsheetSafe = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -35,15 +48,18 @@ def predict(
     """Write the predicted class, its probability and the uncertainty of every node.
 
     A labeled node is predicted by a classifier that has not seen its label.
-    The classifiers are trained on the labels of --graph, or of the training graph if --graph has none.
+    The classifiers are trained on the labels of the training graph, and on those of --graph and --labels.
     """
     from bgcl.data.output import check_ending, write_table
     from bgcl.downstream.prediction import predict as predict_nodes
 
     check_ending(out, spreadsheet_safe=spreadsheet_safe)
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels)
+    choice.check(graph)
     model, data = open_run_on(run, graph, nodes, quiet)
-    check_not_read(out, run, model, graph, nodes)
-    labels_from = labeled_graph(model, data, run, graph)
+    check_not_read(out, run, model, graph, nodes, labels)
+    data, of_labels = relabeled(data, choice, quiet)
+    labels_from = training_labels(model, data, run, graph, choice, quiet)
     show = not (quiet or json)
     found = predict_nodes(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
     columns = found.columns()
@@ -51,7 +67,7 @@ def predict(
     labeled = found.label >= 0
     facts = {
         "file": str(out), "nodes": len(found.label), "labeled": int(labeled.sum()),
-        "agree_with_label": int((found.predicted == found.label)[labeled].sum()), "columns": list(columns),
+        "agree_with_label": int((found.predicted == found.label)[labeled].sum()), "columns": list(columns), **of_labels,
     }  # fmt: skip
     if json:
         print_json(facts)

@@ -5,11 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bgcl.cli.opening import labeled_graph, open_run_on
+from bgcl.cli.later_labels import LabelChoice, relabeled, training_labels
+from bgcl.cli.opening import open_run_on
 from bgcl.cli.options import (
     TABLE_FILE,
     DrawSeed,
+    ForgetLabels,
     Json,
+    LaterId,
+    LaterLabel,
+    LaterLabels,
+    LaterMissing,
+    LaterUnknown,
     OtherGraph,
     OtherNodes,
     Quiet,
@@ -53,6 +60,12 @@ def rank(
     seed: DrawSeed = None,
     graph: OtherGraph = None,
     nodes: OtherNodes = None,
+    labels: LaterLabels = None,
+    label: LaterLabel = None,
+    id_: LaterId = None,
+    missing_label: LaterMissing = None,
+    skip_unknown: LaterUnknown = False,
+    forget_labels: ForgetLabels = False,
     spreadsheet_safe: SpreadsheetSafe = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -73,8 +86,11 @@ def rank(
         check_ending(out, spreadsheet_safe=spreadsheet_safe)
     elif spreadsheet_safe:
         raise BGCLError("--spreadsheet-safe is for a .csv file: name one with --out, or leave it out.")
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels)
+    choice.check(graph)
     model, data = open_run_on(run, graph, nodes, quiet)
-    check_not_read(out, run, model, graph, nodes)
+    check_not_read(out, run, model, graph, nodes, labels)
+    data, _ = relabeled(data, choice, quiet)
     if measure not in LABEL_FREE and graph is None:
         labels_of(data)
     among = _unlabeled(data) if unlabeled else None
@@ -90,7 +106,7 @@ def rank(
         draws = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=show)
         columns = {"astd": moments(draws).astd.cpu().numpy()}
     else:
-        labels_from = labeled_graph(model, data, run, graph)
+        labels_from = training_labels(model, data, run, graph, choice, quiet)
         found = predict(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
         columns = dict(found.columns())
     values = np.asarray(columns[measure])

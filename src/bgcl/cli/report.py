@@ -5,8 +5,22 @@ from typing import Annotated
 
 import typer
 
+from bgcl.cli.later_labels import LabelChoice, relabeled
 from bgcl.cli.opening import open_run
-from bgcl.cli.options import DrawSeed, Json, Quiet, RunFolder, Samples, TrainingGraph
+from bgcl.cli.options import (
+    DrawSeed,
+    ForgetLabels,
+    Json,
+    LaterId,
+    LaterLabel,
+    LaterLabels,
+    LaterMissing,
+    LaterUnknown,
+    Quiet,
+    RunFolder,
+    Samples,
+    TrainingGraph,
+)
 from bgcl.cli.printing import print_json, say
 
 
@@ -18,6 +32,12 @@ def report(
     samples: Samples = 100,
     seed: DrawSeed = None,
     graph: TrainingGraph = None,
+    labels: LaterLabels = None,
+    label: LaterLabel = None,
+    id_: LaterId = None,
+    missing_label: LaterMissing = None,
+    skip_unknown: LaterUnknown = False,
+    forget_labels: ForgetLabels = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -27,10 +47,13 @@ def report(
 
     page = run / "report.html" if out is None else out
     check_out(page)
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels)
+    choice.check(None)
     model, data = open_run(run, graph, quiet)
+    data, of_labels = relabeled(data, choice, quiet)
     write(model, data, page, samples=samples, seed=seed, progress=not (quiet or json))
     size = page.stat().st_size
     if json:
-        print_json({"file": str(page), "nodes": data.num_nodes, "bytes": size})
+        print_json({"file": str(page), "nodes": data.num_nodes, "bytes": size, **of_labels})
     else:
         say(f"{page}: {data.num_nodes:,} nodes, {size / 1e6:.1f} MB")

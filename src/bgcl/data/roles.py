@@ -87,7 +87,12 @@ def check_roles(recipe: Recipe, edges: Source, nodes: Source | None, *, new: boo
                 "Give the table of nodes too, with --nodes."
             )
         return
-    check_column(nodes, recipe.id or "")
+    if recipe.id is None:
+        raise BGCLError(
+            f"{nodes.name}: the model was trained without a table of nodes. If these are labels, give them with --labels; "
+            "if not, leave out --nodes."
+        )
+    check_column(nodes, recipe.id)
     if recipe.label and recipe.label_id is None and new:  # a trained model needs no labels
         check_column(nodes, recipe.label)
     for column in columns:

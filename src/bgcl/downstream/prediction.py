@@ -1,7 +1,6 @@
 """Predictions for every node of a graph. No head predicts a node that it was trained on."""
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,11 +14,10 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from bgcl.arguments import check_model, whole
-from bgcl.data.ids import id_texts
 from bgcl.data.memory import check_fits, free_memory
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import default_training_draws, head_for, predict_all
-from bgcl.downstream.splits import labels_of
+from bgcl.downstream.known_labels import gather_labels
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import MEASURES, Uncertainty
 from bgcl.model.posterior import RunningMoments
@@ -107,8 +105,8 @@ def predict(
             of the samples.
         folds: the number of folds; fewer if a class has fewer labeled nodes.
         seed: seed of the draws. Default: the seed of the model.
-        labels_from: a graph with the labels, such as the training graph. Default: `data`. Nodes of both graphs are
-            matched by their ids.
+        labels_from: a graph with more labels, such as the training graph. A node that has a label in both graphs, by
+            its id, has that of `data`. Classes are matched by their names.
         progress: show on a terminal how many draws were made.
 
     Returns:
@@ -158,31 +156,25 @@ def predict_draws(
         data: the graph to predict.
         training_draws: how many of the first draws train the heads. The others predict.
         folds: the number of folds; fewer if a class has fewer labeled nodes.
-        labels_from: a graph with the labels. Default: `data`.
-        labeled_draws: embeddings of the nodes of `labels_from`, which then train the heads.
+        labels_from: a graph with more labels.
+        labeled_draws: embeddings of the nodes of `labels_from`, which train the heads too.
         parts: widths of the parts of the embeddings, such as `model.parts_`; none: one part.
 
     Returns:
         The predictions.
     """
-    labeled_graph = data if labels_from is None else labels_from
-    labels, names = labels_of(labeled_graph), getattr(labeled_graph, "classes", None)
+    known = gather_labels(data, labels_from)
+    labels, names = known.labels, known.names
     _check_counts(labels, names)
     running = RunningMoments()
     stream = (running.add(draw).cpu().numpy() for draw in draws)
-    first: Iterator[Array] = islice(stream, training_draws)
-    if labeled_draws is not None:
-        deque(first, maxlen=0)  # they only count in the moments
-        first = (draw.cpu().numpy() for draw in labeled_draws)
-    known = np.flatnonzero(labels >= 0)
-    kept = _kept(first, known, training_draws)
-    node_in_data = _match_nodes(data, labeled_graph)
-    fold_nodes = _fold_nodes(labels, node_in_data, data.num_nodes, folds)
-    trained_on = [train for train, _ in fold_nodes]
-    heads = _fit_heads(head_for(parts), kept, labels[known], [np.searchsorted(known, train) for train in trained_on])
+    others = None if labeled_draws is None else (draw.cpu().numpy() for draw in labeled_draws)
+    kept = _kept(known.rows(islice(stream, training_draws), others), len(labels), training_draws)
+    fold_nodes = _fold_nodes(labels, known.node, data.num_nodes, folds)
+    heads = _fit_heads(head_for(parts), kept, labels, [train for train, _ in fold_nodes])
     found = predict_all(heads, stream, [nodes for _, nodes in fold_nodes])
     return NodePredictions(
-        label=_labels_in_data(labels, node_in_data, data.num_nodes),
+        label=known.of_nodes(data.num_nodes),
         classes=heads[0].classes_,
         uncertainty=_merge(found, [nodes for _, nodes in fold_nodes], data.num_nodes),
         astd=running.moments().astd.cpu().numpy(),
@@ -191,14 +183,14 @@ def predict_draws(
     )
 
 
-def _kept(draws: Iterator[Array], known: Array, count: int) -> Array:
+def _kept(draws: Iterator[Array], labeled: int, count: int) -> Array:
     """The draws of the labeled nodes alone, `(S, n, d)`, if they fit into memory."""
-    first = next(draws)[known]
+    first = next(draws)
     check_fits(
-        3 * count * first.nbytes, f"{count} draws of {len(known):,} labeled nodes, with which the heads are trained,",
+        3 * count * first.nbytes, f"{count} draws of {labeled:,} labeled nodes, with which the heads are trained,",
         "Lower the number of samples, or the widths of the model.",
     )  # fmt: skip
-    return np.stack([first, *(draw[known] for draw in draws)])
+    return np.stack([first, *draws])
 
 
 def _fit_heads(
@@ -211,7 +203,7 @@ def _fit_heads(
 
 
 def _check_counts(labels: Array, names: Sequence[Any] | None) -> None:
-    counts = np.bincount(labels[labels >= 0])
+    counts = np.bincount(labels)
     present = np.flatnonzero(counts)
     rarest = present[counts[present].argmin()]
     if counts[rarest] < 3:
@@ -221,16 +213,14 @@ def _check_counts(labels: Array, names: Sequence[Any] | None) -> None:
         )
 
 
-def _fold_nodes(labels: Array, node_in_data: Array, num_nodes: int, folds: int) -> list[tuple[Array, Array]]:
-    """For each head, the labeled nodes that train it and the nodes of the graph that it predicts."""
-    labeled = np.flatnonzero(labels >= 0)
-    counts = np.bincount(labels[labeled])
+def _fold_nodes(labels: Array, node: Array, num_nodes: int, folds: int) -> list[tuple[Array, Array]]:
+    """For each head, the labels that train it, by their numbers, and the nodes of the graph that it predicts."""
+    counts, every = np.bincount(labels), np.arange(len(labels))
     # With at most as many folds as the rarest class has nodes, each training part has at least two nodes of it.
     split = StratifiedKFold(int(min(folds, counts[counts > 0].min())), shuffle=True, random_state=0)
-    parts = [(labeled[train], labeled[test]) for train, test in split.split(labeled, labels[labeled])]
-    parts = [(train, node_in_data[test][node_in_data[test] >= 0]) for train, test in parts]
+    parts = [(train, node[test][node[test] >= 0]) for train, test in split.split(every, labels)]
     others = np.setdiff1d(np.arange(num_nodes), np.concatenate([test for _, test in parts]))
-    return [(train, test) for train, test in [*parts, (labeled, others)] if len(test)]
+    return [(train, test) for train, test in [*parts, (every, others)] if len(test)]
 
 
 def _merge(found: Sequence[Uncertainty], nodes: Sequence[Array], num_nodes: int) -> Uncertainty:
@@ -242,22 +232,3 @@ def _merge(found: Sequence[Uncertainty], nodes: Sequence[Array], num_nodes: int)
         for name, measure in part.measures().items():
             measures[name][predicted] = measure
     return Uncertainty(probability, **measures)
-
-
-def _match_nodes(data: "Data", labeled_graph: "Data") -> Array:
-    """For each node of `labeled_graph`, its number in `data`, -1 if it is not there."""
-    if labeled_graph is data:
-        return np.arange(data.num_nodes)
-    if "ids" not in data or "ids" not in labeled_graph:
-        return np.full(labeled_graph.num_nodes, -1)
-    # As text: one id that is a text makes all ids of a table texts.
-    number = {key: i for i, key in enumerate(id_texts(data.ids))}
-    return np.array([number.get(key, -1) for key in id_texts(labeled_graph.ids)])
-
-
-def _labels_in_data(labels: Array, node_in_data: Array, num_nodes: int) -> Array:
-    """The label of each node of `data`, -1 if it has none, `(N,)`."""
-    found = np.full(num_nodes, -1)
-    matched = node_in_data >= 0
-    found[node_in_data[matched]] = labels[matched]
-    return found
