@@ -8,6 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 import bgcl
+from command_line import check_refused
 
 
 @pytest.fixture
@@ -33,3 +34,17 @@ def test_demo_prints_scores_and_writes_plots_and_a_report(run, part_of_cora):
     model = bgcl.BGCL.load("run")
     assert model.settings_ == bgcl.Settings(epochs=2)
     assert model.graph_.nodes == 500
+
+
+def test_demo_replaces_an_older_demo_and_no_other_run(run, part_of_cora, monkeypatch):
+    from bgcl.cli import demo
+
+    bgcl.BGCL(epochs=1, widths=(4,), part_width=4).fit(part_of_cora, progress=False, out="run")
+    before = Path("run/model.toml").read_text()
+    check_refused(run("demo", "--epochs", "1"), "run holds a run that is no demo", "--overwrite")
+    assert Path("run/model.toml").read_text() == before
+    bgcl.BGCL(epochs=1).fit(part_of_cora, progress=False, out="run2")
+    with pytest.raises(bgcl.BGCLError, match="no demo"):
+        demo._check_replaceable(Path("run2"))
+    Path("run2/report.html").touch()
+    demo._check_replaceable(Path("run2"))

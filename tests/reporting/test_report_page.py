@@ -178,10 +178,11 @@ def test_the_download_has_all_nodes_in_the_order_shown(page, shown, tmp_path):
     with (tmp_path / "nodes.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     order = np.argsort(-shown.measures["least_confidence"], kind="stable")
-    assert [row["node"] for row in rows] == [f"paper-{i:05d}" for i in order]
+    assert [row["id"] for row in rows] == [f"paper-{i:05d}" for i in order]
+    assert [row["node"] for row in rows] == [str(i) for i in order], "as in the table of predict"
     values = np.array([float(row["least_confidence"]) for row in rows])
     np.testing.assert_array_equal(values, shown.measures["least_confidence"][order])
-    assert rows[0].keys() == {"node", "label", "predicted", "probability", "least_confidence", "astd"}
+    assert rows[0].keys() == {"id", "node", "label", "predicted", "probability", "least_confidence", "astd"}
 
 
 @pytest.mark.parametrize("safe", [True, False])
@@ -195,7 +196,7 @@ def test_the_download_has_no_formulas_unless_the_reader_wants_them(opened, tmp_p
     waiting.value.save_as(tmp_path / "nodes.csv")
     with (tmp_path / "nodes.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    cells = {row["node"] for row in rows} | {row["label"] for row in rows}
+    cells = {row["id"] for row in rows} | {row["label"] for row in rows}
     expected = {as_text(text) if safe else text for text in [*ids, "+1+1", "plain", "c"]}
     assert cells - {""} == expected
     assert ("'=cmd|x" in cells) == safe

@@ -19,6 +19,9 @@ ABOUT, TENSORS, FITTED = "model.toml", "model.safetensors", "fitted.safetensors"
 HISTORY, RECIPE = "history.jsonl", "graph.json"
 BEGUN, WHOLE = ".begun", ".whole"  # folders of a new run: not all of its files are there yet; all are
 CHECKS = "sha256"  # the entry of the tensors' file that has the checksums
+# Files that commands write into the folder of a run. They show this run, and no other.
+MADE = ("report.html", "training.png", "drop_rates.png", "pavpu.png", "reliability.png", "risk_coverage.png",
+        "uncertainty_by_class.png")  # fmt: skip
 FREE = ("epochs", "memory_budget", "draw_scale")  # settings that may change when a run resumes
 
 

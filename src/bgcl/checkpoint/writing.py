@@ -17,6 +17,7 @@ from bgcl.checkpoint.contents import (
     FITTED,
     FORMAT,
     HISTORY,
+    MADE,
     RECIPE,
     TENSORS,
     WHOLE,
@@ -73,6 +74,8 @@ def _replace_run(
         begun.rename(folder / WHOLE)
         sync(folder)
         put_in_place(folder)
+        for name in MADE:  # of the older run
+            (folder / name).unlink(missing_ok=True)
         if recipe is None:  # of the older run; the new model.toml does not name it
             (folder / RECIPE).unlink(missing_ok=True)
     except OSError as error:

@@ -8,6 +8,7 @@ import typer
 from bgcl.cli.options import Json, Quiet
 from bgcl.cli.printing import print_all_rates, print_json, print_table, rates_as_json
 from bgcl.cli.train import fit_and_save
+from bgcl.errors import BGCLError
 
 if TYPE_CHECKING:
     from bgcl.downstream.evaluation import Array, SplitResult
@@ -17,12 +18,15 @@ SPLITS = 10
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="Folder for the run, the plots and the report. An older run there is replaced.")
+        Path, typer.Option(help="Folder for the run, the plots and the report. An older demo there is replaced.")
     ] = Path("run"),
     epochs: Annotated[
         int | None, typer.Option(help="Number of epochs. Default: until training settles, at most 300 steps.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random number.")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a run in the folder that is not an older demo. Default: off.")
+    ] = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -45,6 +49,8 @@ def demo(
     console.print(f"Cora: {data.num_nodes:,} papers, {data.num_edges // 2:,} citations. Training without labels.")
     model = BGCL(seed=seed, epochs=DEFAULT if epochs is None else epochs)
     with sole_use(out):
+        if not overwrite:
+            _check_replaceable(out)
         fit_and_save(model, data, out, "cora", show=show)
         console.print(f"Training classifiers on the labels of 10 % of the papers, {SPLITS} random splits.")
         results = evaluate(model, data, "grace", SPLITS, progress=show)
@@ -75,6 +81,19 @@ def demo(
     print_all_rates(model)
     print(f"\nPlots: {', '.join(found['pictures'])}")
     print(f"Report: {page}")
+
+
+def _check_replaceable(out: Path) -> None:
+    """Raise a `BGCLError` if the folder has a run that is not an older demo."""
+    from bgcl import checkpoint
+    from bgcl.settings import Settings
+
+    if not checkpoint.is_run(out):
+        return
+    saved = checkpoint.read(out)
+    is_default = saved.settings.with_changes(seed=0, epochs=2) == Settings(epochs=2)
+    if not (is_default and saved.graph.name == "cora" and (out / "report.html").is_file()):
+        raise BGCLError(f"{out} holds a run that is no demo. Name another folder with --out, or add --overwrite.")
 
 
 def _rows(result: "SplitResult", which: "Array") -> list[dict[str, Any]]:

@@ -102,7 +102,11 @@ def evaluate(
     ]
     scores = summary(results)
     facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
-    facts |= of_labels | {"splits": len(results[0]), **how, "settings": [model.settings_.to_json() for model, _ in opened]}
+    facts |= of_labels | {
+        "splits": len(results[0]),
+        **how,
+        "settings": [model.settings_.to_json() for model, _ in opened],
+    }
     facts["versions"] = versions()
     if plots is not None:
         from bgcl.reporting.plots import save_evaluation

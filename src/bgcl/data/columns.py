@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_matrix
 
 from bgcl.data import written_dates
+from bgcl.data.drift import drift_note
 from bgcl.data.spelling import tidy
 from bgcl.data.tables import Table
 from bgcl.data.values import as_text, coded, numbers, power_of_two, vectors
@@ -77,6 +78,7 @@ class Number(Column):
         block[:, 0] = scaled(
             values, np.asarray(self.mean), np.asarray(self.deviation), lambda i: table.at(i, self.name)
         )
+        notes += drift_note(table.at(None, self.name), [self.name], block[:, 0])
         if table.columns[self.name].null_count or np.isnan(block[:, 0].sum()):
             absent = np.isnan(values)
             block[absent, 0] = 0
@@ -212,7 +214,12 @@ class Vector(Column):
             )
         # Divided by the square root of the length, so that the list has the weight of one number.
         deviations = np.asarray(self.deviations) * np.sqrt(len(self.means))
-        return np.nan_to_num(scaled(matrix, np.asarray(self.means), deviations, lambda i: table.at(i, self.name)))
+        found = scaled(matrix, np.asarray(self.means), deviations, lambda i: table.at(i, self.name))
+        notes += drift_note(
+            table.at(None, self.name), self.attribute_names(), found.ravel() * np.sqrt(len(self.means)),
+            np.tile(np.arange(len(self.means)), len(found)),
+        )  # fmt: skip
+        return np.nan_to_num(found)
 
     def __str__(self) -> str:
         return f"{len(self.means)} numbers"

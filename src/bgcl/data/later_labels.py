@@ -50,7 +50,9 @@ class LaterLabels:
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        parts = [f"{self.used:,} from the table" + (f", {self.replaced:,} of them other than before" * bool(self.replaced))]
+        parts = [
+            f"{self.used:,} from the table" + (f", {self.replaced:,} of them other than before" * bool(self.replaced))
+        ]
         parts += [f"{self.kept:,} that the graph has"] if self.kept else []
         parts += [f"{self.empty:,} row(s) have none"] if self.empty else []
         parts += [f"{self.unknown:,} row(s) skipped, whose id is no node of the graph"] if self.unknown else []
@@ -62,8 +64,8 @@ def with_labels(
 ) -> LaterLabels:
     """Give the nodes of a graph the labels of a table.
 
-    The labels of the table replace those of the nodes that it names. All other nodes keep their labels, and classes keep
-    their numbers; new classes come after them. A row without a label changes nothing.
+    The labels of the table replace those of the nodes that it names. All other nodes keep their labels, and classes
+    keep their numbers; new classes come after them. A row without a label changes nothing.
 
     Args:
         data: the graph. Without `ids`, a node is known by its number.
@@ -99,9 +101,12 @@ def with_labels(
             y, classes = encode_labels(
                 table, label, None if known is None else tuple(known), notes, may_be_empty=False, rules=rules
             )
+    assert y is not None  # because they may not be empty
     found = LaterLabels(copy.copy(data), 0, 0, int((rows < 0).sum()), 0, 0, guesses=guesses, notes=notes)
     _join(found, y, rows, None if forget else data.y, str(file))
-    if classes is not None and (getattr(data, "classes", None) is not None or list(classes) != list(range(len(classes)))):
+    if classes is not None and (
+        getattr(data, "classes", None) is not None or list(classes) != list(range(len(classes)))
+    ):
         found.data.classes = list(classes)
     return found
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_matrix
 
 from bgcl.data.columns import Column, scaled
+from bgcl.data.drift import drift_note
 from bgcl.data.ids import is_whole
 from bgcl.data.known_names import FEATURES, IDS, VALUES
 from bgcl.data.options import Options
@@ -54,6 +55,8 @@ class LongForm(Column):
         use = _once(table, self, nodes, column, values, notes)
         means, scales = (np.asarray(each)[column[use]] for each in (self.means, self.scales))
         values_scaled = scaled(values[use], means, scales, lambda i: table.at(int(use[i]), self.value or self.name))
+        if self.value is not None:
+            notes += drift_note(table.name, self.features, values_scaled, column[use], centered=False)
         matrix = csr_matrix((values_scaled, (nodes[use], column[use])), shape=(count, len(self.features)))
         matrix.sum_duplicates()
         empty = int((np.diff(matrix.indptr) == 0).sum())

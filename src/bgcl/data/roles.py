@@ -89,8 +89,8 @@ def check_roles(recipe: Recipe, edges: Source, nodes: Source | None, *, new: boo
         return
     if recipe.id is None:
         raise BGCLError(
-            f"{nodes.name}: the model was trained without a table of nodes. If these are labels, give them with --labels; "
-            "if not, leave out --nodes."
+            f"{nodes.name}: the model was trained without a table of nodes. If these are labels, give them with "
+            "--labels; if not, leave out --nodes."
         )
     check_column(nodes, recipe.id)
     if recipe.label and recipe.label_id is None and new:  # a trained model needs no labels

@@ -75,6 +75,8 @@ const reviewTable = (() => {
     // As `as_text` in bgcl.data.output: a spreadsheet takes such text for a formula.
     const formula = /^ *[=+\-@|\t\r\n\uff1d\uff0b\uff0d\uff20]/, plain = /^[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?$/;
     const safe = (v) => (byId("safe").checked && formula.test(v) && !plain.test(v) ? `'${v}` : v);
+    // The names of the columns are those of `bgcl predict`: node is the row, id what the user calls it.
+    if (payload.ids) all.splice(0, 1, { key: "id", of: idOf, text: true }, { key: "node", of: (i) => i });
     const lines = [all.map((c) => c.csv || c.key).join(",")];
     for (const i of order) lines.push(all.map((c) => quote(c.text ? safe(String(c.of(i))) : String(c.of(i)))).join(","));
     return lines.join("\r\n") + "\r\n";
