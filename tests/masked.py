@@ -13,7 +13,16 @@ from torch import Tensor
 from bgcl.augmentation.views import LayerMask
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.encoders.base import Encoder
-from small import dense_connections, dense_features, feature_masks, on_connections, random_graph, seeded
+from small import (
+    dense_connections,
+    dense_features,
+    feature_masks,
+    on_connections,
+    on_matrix,
+    random_graph,
+    seeded,
+    with_weights,
+)
 
 
 @dataclass
@@ -38,6 +47,10 @@ class DenseMask:
     def by_feature(self) -> np.ndarray:
         """The keep values of the connections for each input feature, `(N, N, F)`."""
         return feature_masks(self.connections, len(self.columns))
+
+    def times(self, weights: np.ndarray) -> "DenseMask":
+        """The mask, multiplied by the weights of the connections, `(N, N)`."""
+        return DenseMask(self.connections * weights[:, :, None], self.columns, self.entries)
 
     def relabeled(self, order: np.ndarray) -> "DenseMask":
         return DenseMask(self.connections[np.ix_(order, order)], self.columns, self.entries[order])
@@ -77,24 +90,29 @@ def array(parameter: Tensor) -> np.ndarray:
 
 
 def masked_graphs(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a test on small graphs of every kind, with masks in blocks."""
+    """Run a test on small graphs of every kind, with and without weights, with masks in blocks."""
     return settings(max_examples=40, deadline=None)(
         given(
             nodes=st.integers(1, 7), width=st.integers(1, 7), blocks=st.integers(1, 5), sparse=st.booleans(),
-            seed=st.integers(0, 1000),
+            weighted=st.booleans(), seed=st.integers(0, 1000),
         )(test)
     )  # fmt: skip
 
 
 def check_against_loop(
     encoder: Encoder, loop_layer: Callable[..., np.ndarray], *, nodes: int, width: int, blocks: int, sparse: bool,
-    seed: int,
+    weighted: bool, seed: int,
 ) -> None:  # fmt: skip
-    """Layers with ReLU equal `loop_layer(A, X, mask, layer)` one after the other, under random masks."""
+    """Layers with ReLU equal `loop_layer(A, X, mask, layer)` one after the other, under random masks.
+
+    The keep values of a connection are multiplied by its weight.
+    """
     graph: Any = random_graph(nodes, width, sparse=sparse, seed=seed)
+    graph = with_weights(graph, seed) if weighted else graph
+    weights = on_matrix(graph, graph.weights) if weighted else dense_connections(graph)
     encoder = randomize(encoder, seed=seed)
     masks = random_masks(graph, encoder, blocks=blocks, seed=seed)
     expected = dense_features(graph)
     for layer, mask in zip(encoder.layers, masks, strict=True):
-        expected = np.maximum(loop_layer(dense_connections(graph), expected, mask, layer), 0)
+        expected = np.maximum(loop_layer(dense_connections(graph), expected, mask.times(weights), layer), 0)
     np.testing.assert_allclose(array(encoder(graph, on_layers(graph, masks))), expected, atol=1e-10)

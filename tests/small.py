@@ -59,6 +59,15 @@ def random_graph(
     return make_graph(adjacency, features, sparse=sparse, double=double)
 
 
+def with_weights(graph: PreparedGraph, seed: int = 0) -> PreparedGraph:
+    """The graph with random weights, the same in both directions of an edge; 1 for self-connections."""
+    weights = np.exp(np.random.default_rng(seed).normal(size=(graph.nodes, graph.nodes)))
+    weights = np.sqrt(weights * weights.T)
+    np.fill_diagonal(weights, 1)
+    like = graph.features if isinstance(graph.features, Tensor) else graph.features.values
+    return replace(graph, weights=on_connections(graph, weights).to(like))
+
+
 def random_data(nodes: int, width: int, *, classes: int = 2, seed: int = 0) -> Data:
     """A random graph with attributes and labels, as PyTorch Geometric's `Data`."""
     target, source = np.nonzero(random_adjacency(nodes, density=4 / nodes, seed=seed))

@@ -101,6 +101,11 @@ CHANGES = {
     "other attributes": lambda data: setattr(data, "x", data.x * torch.arange(1, 11)),
     "other edges": lambda data: setattr(data, "edge_index", data.edge_index[:, 20:]),
 }
+CHANGES_OF_WEIGHTS = {
+    "in place": lambda data: data.edge_weight[:9].mul_(5),
+    "other ones": lambda data: setattr(data, "edge_weight", data.edge_weight.flip(0)),
+    "none": lambda data: delattr(data, "edge_weight"),
+}
 
 
 @both
@@ -117,6 +122,20 @@ def test_a_changed_graph_is_prepared_again(change, kind):
     model = small_model(data, kind)
     CHANGES[change](data)
     assert torch.equal(model.embed(data), expected)
+    with pytest.raises(BGCLError, match="trained on another graph"):
+        model.check_trained_on(data)
+
+
+@both
+@pytest.mark.parametrize("change", CHANGES_OF_WEIGHTS)
+def test_a_graph_with_changed_weights_is_prepared_again(change, kind):
+    data = small_data()
+    data.edge_weight = torch.arange(1.0, 61)
+    model = small_model(data, kind)
+    before = model.embed(data)
+    CHANGES_OF_WEIGHTS[change](data)
+    assert not torch.allclose(model.embed(data), before)
+    assert torch.equal(model.embed(data), model.embed(data.clone()))
     with pytest.raises(BGCLError, match="trained on another graph"):
         model.check_trained_on(data)
 
@@ -148,7 +167,7 @@ def test_a_memo_does_not_keep_the_users_tensors_alive():
     assert memo.holds(data)
     other = small_data()  # equal values, but other tensors
     assert not memo.holds(other)
-    references = [reference for reference, _ in memo._seen]
+    references = [reference for reference, _ in filter(None, memo._seen)]
     data.x = data.edge_index = None
     gc.collect()
     assert references[0]() is None

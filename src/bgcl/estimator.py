@@ -324,7 +324,7 @@ class BGCL(BGCLParameters):
         """The same graph is checked, sorted and hashed only once."""
         memo: GraphMemo | None = getattr(self, "_memo", None)
         if memo is None or not memo.holds(data):
-            ready = ReadyGraph(check_graph(data), self.settings_.device)
+            ready = ReadyGraph(check_graph(data), self.settings_.device, self.graph_)
             self._memo = memo = GraphMemo(data, ready)
         return memo.ready
 

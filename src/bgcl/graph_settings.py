@@ -11,6 +11,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from bgcl.graph.prepared import mean_weight
 from bgcl.settings import Settings
 
 STEPS = 300
@@ -34,7 +35,8 @@ def steps_per_epoch(data: Data, settings: Settings) -> int:
 def describe(data: Data, settings: Settings) -> str:
     """The chosen settings in one line."""
     steps = steps_per_epoch(data, settings) * (settings.epochs or 0)
+    weights = ", weighted edges" if mean_weight(data) else ""
     return (
-        f"{data.num_nodes:,} nodes with {data.x.shape[1]:,} attributes: encoder {settings.encoder}, objective "
+        f"{data.num_nodes:,} nodes with {data.x.shape[1]:,} attributes{weights}: encoder {settings.encoder}, objective "
         f"{settings.objective}; drop {' and '.join(settings.drop)}; {settings.epochs} epochs, {steps:,} steps"
     )

@@ -1,5 +1,6 @@
 """A user's graph that is checked, hashed and prepared for the model, each of these once."""
 
+import logging
 import weakref
 import zlib
 from dataclasses import replace
@@ -19,17 +20,28 @@ from bgcl.errors import BGCLError
 from bgcl.graph.clusters import Batches
 from bgcl.graph.csr import without_beta_warning
 from bgcl.graph.node_batches import NodeBatches
-from bgcl.graph.prepared import PreparedGraph, prepare
+from bgcl.graph.prepared import PreparedGraph, mean_weight, prepare
 from bgcl.settings import Settings
+
+log = logging.getLogger("bgcl")
 
 
 class ReadyGraph:
-    """A graph that `check_graph` returned, in the form that the model needs, and its facts."""
+    """A graph that `check_graph` returned, in the form that the model needs, and its facts.
 
-    def __init__(self, checked: Data, device: str) -> None:
+    Args:
+        checked: the graph.
+        device: device to compute on.
+        trained: facts of the training graph; None: this is the training graph.
+    """
+
+    def __init__(self, checked: Data, device: str, trained: GraphFacts | None = None) -> None:
         check_device(device)
         self.checked = checked
-        prepared = prepare(checked, row_norm="none", device=device)
+        if trained is not None:
+            _warn_of_weights(trained, mean_weight(checked), "edge_weight" in checked)
+        unit = None if trained is None else trained.mean_weight
+        prepared = prepare(checked, row_norm="none", device=device, unit=unit)
         self.prepared: PreparedGraph = replace(prepared, keys=_keys(checked, device))
         self.scaled: PreparedGraph | None = None  # with the attributes scaled as the model needs them
         self.alike: dict[Any, PreparedGraph] | None = None  # the graphs of alike nodes, by the fitted model
@@ -46,14 +58,27 @@ class GraphMemo:
     def __init__(self, data: Data, ready: ReadyGraph) -> None:
         self.ready = ready
         self._ids = getattr(data, "ids", None)
-        self._seen = [(weakref.ref(tensor), _checksum(tensor)) for tensor in _tensors(data)]
+        self._seen = [None if each is None else (weakref.ref(each), _checksum(each)) for each in _tensors(data)]
 
     def holds(self, data: Data) -> bool:
         """Whether the graph has the same tensors, with the same values, as the graph that is remembered."""
-        pairs = zip(self._seen, _tensors(data), strict=True)
-        return getattr(data, "ids", None) is self._ids and all(
-            isinstance(tensor, Tensor) and seen() is tensor and checksum == _checksum(tensor)
-            for (seen, checksum), tensor in pairs
+        return getattr(data, "ids", None) is self._ids and all(map(_is_same, self._seen, _tensors(data)))
+
+
+def _is_same(seen: "tuple[weakref.ref[Tensor], int] | None", tensor: Tensor | None) -> bool:
+    """Whether a tensor is the one that was seen, with the same values."""
+    if seen is None or not isinstance(tensor, Tensor):
+        return seen is None and tensor is None
+    return seen[0]() is tensor and seen[1] == _checksum(tensor)
+
+
+def _warn_of_weights(trained: GraphFacts, mean: float, has_weights: bool) -> None:
+    if mean and not trained.mean_weight:
+        log.warning("The model was trained on edges without weights, so the weights of this graph are not used.")
+    elif trained.mean_weight and not has_weights:
+        log.warning(
+            "The model was trained on edges with weights, and this graph has none: its edges have the mean weight "
+            "of the training graph."
         )
 
 
@@ -81,8 +106,9 @@ def _is_whole(text: str) -> bool:
     return str(int(text)) == text and -(2**63) <= int(text) < 2**63
 
 
-def _tensors(data: Data) -> tuple[Tensor, Tensor]:
-    return getattr(data, "x", None), getattr(data, "edge_index", None)  # type: ignore[return-value]
+def _tensors(data: Data) -> tuple[Tensor | None, ...]:
+    """What the model is computed from; None for what the graph does not have."""
+    return tuple(getattr(data, name, None) for name in ("x", "edge_index", "edge_weight"))
 
 
 def _checksum(tensor: Tensor) -> int:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 from torch_geometric.data import Data
 
 import bgcl
@@ -18,8 +19,10 @@ from bgcl.augmentation.drop_rates import (
     kumaraswamy_log_moment,
     quantile_nodes,
 )
+from bgcl.augmentation.evidence import Witnesses
 from bgcl.augmentation.explanations import DOUBT, Evidence, Explanations, noise_and_repetition
 from bgcl.augmentation.rate_evidence import LEAST, MOST, bounded, evidence_lower_bound, fit_kumaraswamy
+from small import dense_connections, on_matrix, random_graph, seeded, with_weights
 from trained import narrow
 
 STARTS = ((1.0, 6.579), (1.0, 1.0), (6.579, 1.0))  # medians of 0.1, 0.5 and 0.9
@@ -316,3 +319,39 @@ def test_training_leaves_the_rates_as_they_are_and_resumes_bit_for_bit(tmp_path,
     loaded = bgcl.BGCL.load(tmp_path / "run")
     assert loaded.drop_rates_ == whole.drop_rates_
     assert torch.equal(loaded.sample(data, 2), whole.sample(data, 2))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_explanations_of_edges_by_neighbors_equal_a_plain_loop(weighted: bool) -> None:
+    graph = random_graph(14, 6, double=False, seed=2)
+    graph = with_weights(graph) if weighted else graph
+    witnesses = Witnesses(graph, torch.eye(6), 0, seeded(0))
+    drawn: dict[int, tuple[int, float]] = {}
+
+    def noted(node: int) -> tuple[int, float]:
+        drawn[node] = Witnesses._edge(witnesses, node)
+        return drawn[node]
+
+    witnesses._edge = noted  # type: ignore[method-assign]
+    found = witnesses.of_edges()
+    assert found is not None
+    A = on_matrix(graph, graph.weights) if weighted else dense_connections(graph)
+    d, others = A.sum(1), A - np.eye(14)
+    for i, (v, (j, weight)) in enumerate(drawn.items()):
+        assert weight == pytest.approx(A[v, j])
+        total = sum(others[v, k] for k in range(14) if k != j)
+        told = sum(others[v, k] * A[k, j] / d[k] for k in range(14) if k != j)
+        assert found.explained[i, -1] == pytest.approx(told / total if total else 0, abs=1e-9)
+        background = (others[:, j].sum() - weight + 0.5) / (others.sum() - weight + 0.5 * 14)
+        assert found.background[i] == pytest.approx(background, rel=1e-6)
+
+
+def test_a_heavy_edge_is_an_item_in_proportion_to_its_weight() -> None:
+    graph = with_weights(random_graph(8, 3, double=False, seed=1))
+    witnesses = Witnesses(graph, torch.eye(3), 0, seeded(0))
+    heavy = on_matrix(graph, graph.weights) - np.eye(8)
+    node = int(np.argmax((heavy > 0).sum(1)))
+    there = np.flatnonzero(heavy[node])
+    counts = np.bincount([witnesses._edge(node)[0] for _ in range(3000)], minlength=8)
+    assert counts.sum() == counts[there].sum()
+    assert chisquare(counts[there], 3000 * heavy[node, there] / heavy[node, there].sum()).pvalue > 1e-4

@@ -9,7 +9,7 @@ from scipy import stats
 
 from bgcl.augmentation.language import parse_mask
 from bgcl.graph.prepared import PreparedGraph
-from small import draw_masks, kept_nodes, make_graph, random_adjacency, random_encoder, seeded
+from small import draw_masks, kept_nodes, make_graph, on_matrix, random_adjacency, random_encoder, seeded, with_weights
 
 
 def growth_ranks(graph: PreparedGraph, count: int) -> np.ndarray:
@@ -22,8 +22,8 @@ def growth_ranks(graph: PreparedGraph, count: int) -> np.ndarray:
 def order_probabilities(adjacency: np.ndarray) -> dict[tuple[int, ...], float]:
     """The probability of every order in which a neighborhood can reach the nodes.
 
-    Each step takes a uniformly random edge at the border. If there is none, at the start and when a component is full,
-    it takes a uniformly random new node.
+    Each step takes a random edge at the border, in proportion to its weight. If there is none, at the start and when a
+    component is full, it takes a uniformly random new node.
     """
     nodes = len(adjacency)
 
@@ -32,9 +32,12 @@ def order_probabilities(adjacency: np.ndarray) -> dict[tuple[int, ...], float]:
             probabilities[order] = probability
             return
         outside = [u for u in range(nodes) if u not in order]
-        border = [u for v in order for u in outside if adjacency[v, u]]
-        for u, times in Counter(border or outside).items():
-            extend((*order, u), probability * times / len(border or outside))
+        border: Counter[int] = Counter()
+        for v in order:
+            border.update({u: adjacency[v, u] for u in outside if adjacency[v, u]})
+        choice = border or Counter(outside)
+        for u, weight in choice.items():
+            extend((*order, u), probability * weight / choice.total())
 
     probabilities: dict[tuple[int, ...], float] = {}
     extend((), 1.0)
@@ -56,11 +59,16 @@ SHAPES = {
 }
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_subgraph_grows_through_random_edges_at_its_border(shape: str) -> None:
+def test_a_subgraph_grows_through_random_edges_at_its_border(shape: str, weighted: bool) -> None:
     adjacency, count = SHAPES[shape], 1200
+    graph = make_graph(adjacency, np.ones((len(adjacency), 1)))
+    if weighted:
+        graph = with_weights(graph)
+        adjacency = adjacency * on_matrix(graph, graph.weights)
     probabilities = order_probabilities(adjacency)
-    ranks = growth_ranks(make_graph(adjacency, np.ones((len(adjacency), 1))), count)
+    ranks = growth_ranks(graph, count)
     seen = Counter(tuple(order) for order in np.argsort(ranks, axis=1).tolist())
     assert set(seen) <= set(probabilities)
     observed = [seen[order] for order in probabilities]

@@ -8,7 +8,16 @@ from bgcl.augmentation.language import parse_mask
 from bgcl.augmentation.views import Augmentation, LayerMask, Positives
 from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph
-from small import SENTENCES, dense_connections, make_graph, on_matrix, random_encoder, random_graph, seeded
+from small import (
+    SENTENCES,
+    dense_connections,
+    make_graph,
+    on_matrix,
+    random_encoder,
+    random_graph,
+    seeded,
+    with_weights,
+)
 
 
 @pytest.mark.parametrize("hard", [True, False])
@@ -192,6 +201,16 @@ def test_the_weights_of_a_nodes_positives_sum_to_one_and_the_node_is_one_of_them
         np.testing.assert_allclose(np.diag(weights), weights.max(1), rtol=1e-5)  # nobody counts more than the node
         if hard:  # all positives of a node count the same
             np.testing.assert_allclose(weights, kept / kept.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_heavy_neighbors_are_likelier_positives_as_in_a_plain_loop() -> None:
+    graph = with_weights(random_graph(12, double=False))
+    positives = neighbors(" at 0.4").draw_positives("o", graph, seeded(1), hard=True)
+    found, kept, heavy = (on_matrix(graph, each) for each in (positives.weights, positives.kept[:, 0], graph.weights))
+    for v in range(12):
+        total = sum(kept[v, u] * heavy[v, u] for u in range(12))
+        for u in range(12):
+            assert found[v, u] == pytest.approx(kept[v, u] * heavy[v, u] / total, rel=1e-5)
 
 
 @pytest.mark.parametrize("hard", [True, False])

@@ -53,7 +53,7 @@ def test_cleaning_keeps_attributes_labels_masks_and_the_isolated_node():
     assert torch.equal(out.y, data.y)
     assert torch.equal(out.train_mask, data.train_mask)
     assert (out.num_nodes, out.name) == (5, "mine")
-    assert "edge_weight" not in out
+    assert out.edge_weight.tolist() == [1.0] * 6  # equal weights are no weights, also of the edge that is there thrice
 
 
 def test_cleaning_does_not_change_the_users_graph():

@@ -1,13 +1,25 @@
 """Batches are a partition of the nodes, and each batch is the subgraph that its nodes induce."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from bgcl.errors import BGCLError
-from bgcl.graph.clusters import Batches, feature_rows, induced
+from bgcl.graph.clusters import Batches, feature_rows, induced, metis
 from bgcl.graph.prepared import PreparedGraph, SparseFeatures, to_dense
-from small import dense_connections, dense_features, make_graph, random_adjacency, random_graph, seeded
+from small import (
+    dense_connections,
+    dense_features,
+    make_graph,
+    on_connections,
+    on_matrix,
+    random_adjacency,
+    random_graph,
+    seeded,
+    with_weights,
+)
 
 
 def numbered_graph(nodes: int, *, sparse: bool, density: float = 0.15) -> PreparedGraph:
@@ -93,3 +105,22 @@ def test_feature_rows_may_repeat_and_come_in_any_order(sparse: bool) -> None:
     nodes = torch.tensor([6, 1, 6, 0, 7, 1])
     rows = feature_rows(graph.features, nodes)
     np.testing.assert_array_equal(to_dense(rows).numpy(), dense_features(graph)[nodes.numpy()])
+
+
+def test_connections_keep_their_weights_in_a_batch() -> None:
+    graph = with_weights(numbered_graph(20, sparse=False))
+    nodes = torch.tensor([7, 3, 11, 0, 19])
+    batch = induced(graph, nodes)
+    np.testing.assert_array_equal(
+        on_matrix(batch, batch.weights), on_matrix(graph, graph.weights)[np.ix_(nodes, nodes)]
+    )
+
+
+def test_clusters_cut_light_edges_rather_than_heavy_ones() -> None:
+    """In a complete graph only the weights tell which nodes belong together."""
+    group = np.random.default_rng(0).permutation(np.arange(40) % 2)
+    graph = make_graph(1 - np.eye(40), np.ones((40, 1)), double=False)
+    heavy = np.where(group[:, None] == group, 10.0, 0.1)
+    graph = replace(graph, weights=on_connections(graph, heavy))
+    for nodes in metis(graph, 2):
+        assert len(set(group[nodes].tolist())) == 1

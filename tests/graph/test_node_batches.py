@@ -7,7 +7,16 @@ from scipy.stats import chisquare
 
 from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph, SparseFeatures
-from small import dense_connections, dense_features, make_graph, on_matrix, random_adjacency, random_features, seeded
+from small import (
+    dense_connections,
+    dense_features,
+    make_graph,
+    on_matrix,
+    random_adjacency,
+    random_features,
+    seeded,
+    with_weights,
+)
 
 
 def numbered_graph(adjacency: np.ndarray, *, sparse: bool = False, width: int = 2) -> PreparedGraph:
@@ -140,3 +149,38 @@ def test_the_same_generator_gives_the_same_batches():
     first, second = (list(NodeBatches(graph, 6).epoch(seeded(5))) for _ in range(2))
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(numbers_of(one), numbers_of(other))
+
+
+def test_a_heavy_edge_is_chosen_in_proportion_to_its_weight():
+    adjacency = with_isolated(12)
+    graph = with_weights(numbered_graph(adjacency))
+    heavy = on_matrix(graph, graph.weights) * adjacency
+    batches, generator = NodeBatches(graph, 12), seeded(3)
+    nodes = torch.arange(12)[torch.as_tensor(adjacency.sum(1)) > 0]
+    counts = np.zeros((12, 12))
+    for _ in range(3000):
+        np.add.at(counts, (nodes.numpy(), batches._neighbors(nodes, generator).numpy()), 1)
+    assert counts[adjacency == 0].sum() == 0
+    for v in nodes.tolist():
+        there = adjacency[v] > 0
+        expected = 3000 * heavy[v, there] / heavy[v, there].sum()
+        assert there.sum() == 1 or chisquare(counts[v, there], expected).pvalue > 1e-4
+
+
+def test_a_partner_stands_for_the_sum_of_the_weights():
+    adjacency = with_isolated(20)
+    graph = with_weights(numbered_graph(adjacency))
+    total = (on_matrix(graph, graph.weights) * adjacency).sum(1)
+    batch = NodeBatches(graph, 20).batch(torch.arange(20), seeded(0))
+    numbers, counts = numbers_of(batch), on_matrix(batch, batch.counts)
+    for v, u in zip(*np.nonzero(dense_connections(batch) - np.eye(batch.nodes)), strict=True):
+        assert counts[v, u] == pytest.approx(total[numbers[v]], rel=1e-5)
+
+
+@pytest.mark.parametrize("uniform", [0.0, 0.3, 0.999, 1.0])
+def test_by_weight_no_uniform_number_leads_to_the_node_itself_or_out_of_its_row(monkeypatch, uniform):
+    adjacency = with_isolated(20)
+    batches = NodeBatches(with_weights(numbered_graph(adjacency)), 20)
+    monkeypatch.setattr(torch, "rand", lambda count, **_: torch.full((count,), uniform))
+    nodes = torch.arange(20)[torch.as_tensor(adjacency.sum(1)) > 0]
+    assert (adjacency[nodes, batches._neighbors(nodes, seeded(0))] == 1).all()

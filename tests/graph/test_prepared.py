@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from bgcl.graph.csr import without_beta_warning
 from bgcl.graph.prepared import SparseFeatures, prepare, scale_features, scale_rows, to_dense, width_of
 from bgcl.graph.sparse import row_pointer
-from small import dense_connections, random_adjacency, random_features
+from small import dense_connections, on_matrix, random_adjacency, random_features
 
 
 @st.composite
@@ -156,3 +156,26 @@ def test_rows_of_any_size_have_the_same_scaled_rows(norm: str, sparse: bool) -> 
         assert torch.equal(scaled(2.0**exponent), scaled(1.0))
     for factor in (1e-30, 1e19, 1e20, 1e37):
         torch.testing.assert_close(scaled(factor), scaled(1.0), rtol=1e-5, atol=1e-7)
+
+
+@settings(max_examples=50, deadline=None)
+@given(symmetric_edges(), st.integers(0, 1000))
+def test_every_connection_has_the_weight_of_its_edge_in_units_of_the_mean(case: tuple, seed: int) -> None:
+    adjacency, edges = case
+    nodes = len(adjacency)
+    heavy = np.random.default_rng(seed).random((nodes, nodes)) + 0.1
+    heavy = heavy + heavy.T
+    data = Data(x=torch.ones(nodes, 1), edge_index=torch.as_tensor(edges), num_nodes=nodes)
+    data.edge_weight = torch.as_tensor(heavy[edges[0], edges[1]])
+    graph = prepare(data, row_norm="none")
+    if len(np.unique(data.edge_weight)) < 2:
+        assert graph.weights is None
+        return
+    mean = np.mean([heavy[u, v] for u, v in zip(*np.nonzero(adjacency), strict=True)])
+    expected = np.where(adjacency > 0, heavy / mean, 0) + np.eye(nodes)
+    np.testing.assert_allclose(on_matrix(graph, graph.weights), expected, rtol=1e-6)
+    in_other_units = prepare(data, row_norm="none", unit=2.0)
+    np.testing.assert_allclose(
+        on_matrix(in_other_units, in_other_units.weights), np.where(adjacency > 0, heavy / 2, 0) + np.eye(nodes)
+    )
+    assert prepare(data, row_norm="none", unit=0.0).weights is None

@@ -18,10 +18,12 @@ from small import (
     dense_normalize,
     make_graph,
     on_connections,
+    on_matrix,
     random_adjacency,
     random_features,
     random_graph,
     seeded,
+    with_weights,
 )
 
 ALL = (
@@ -293,3 +295,14 @@ def test_normalized_rows_of_zeros_stay_zero():
     for i in range(4):
         assert (found[i][3] == 0).all()
     assert F.normalize(torch.zeros(1, 3)).tolist() == [[0, 0, 0]]
+
+
+def test_parts_are_propagated_along_weights_times_keep_values_as_by_dense_matrices():
+    graph = with_weights(random_graph(9, 5, double=False))
+    kept = torch.rand(len(graph.connections), 1, generator=seeded(3))
+    P = dense_normalize(on_matrix(graph, graph.weights) * on_matrix(graph, kept[:, 0]))
+    parts = fitted(graph, ("attributes hop 2", "encoder diffused"))
+    attributes, encoder = embedding(parts, graph, [LayerMask()], kept)
+    X = dense_features(graph) @ parts.directions_0.double().numpy()
+    np.testing.assert_allclose(attributes, unit(hops(P, X, 2)), atol=1e-5)
+    np.testing.assert_allclose(encoder, unit(hops(P, unit(encoded_of(graph).double().numpy()), None)), atol=1e-5)

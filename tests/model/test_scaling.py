@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bgcl.graph.prepared import PreparedGraph, SparseFeatures, to_dense
 from bgcl.model.scaling import KNOTS, MANY, Scaling, are_dense_numbers
-from small import dense_connections, make_graph, random_adjacency, random_features
+from small import dense_connections, make_graph, on_matrix, random_adjacency, random_features, with_weights
 
 
 def graph_of(features: np.ndarray, *, sparse: bool = False, seed: int = 0) -> PreparedGraph:
@@ -149,6 +149,17 @@ def check_scores(values: np.ndarray) -> None:
 def test_dense_columns_are_normal_scores_of_the_node_and_of_two_neighborhoods_and_the_degree_is_one_more(nodes):
     random = np.random.default_rng(nodes)
     check_scores(np.stack([random.normal(size=nodes), np.exp(5 * random.normal(size=nodes)), np.arange(nodes)], axis=1))
+
+
+def test_with_weights_the_degree_is_their_sum_and_means_are_by_weight():
+    graph = with_weights(graph_of(np.random.default_rng(0).normal(size=(30, 2))))
+    scaling, found = fitted(graph, dense=True)
+    heavy = on_matrix(graph, graph.weights)
+    columns = np.concatenate([to_dense(graph.features).numpy(), heavy.sum(1, keepdims=True)], axis=1)
+    expected = [np.stack([scores_by_rank(column) for column in columns.T], axis=1)]
+    for _ in range(2):
+        expected.append(heavy / heavy.sum(1, keepdims=True) @ expected[-1])
+    np.testing.assert_allclose(found * np.sqrt(scaling.width), np.concatenate(expected, axis=1), atol=1e-4)
 
 
 @settings(max_examples=30, deadline=None)

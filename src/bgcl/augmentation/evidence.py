@@ -11,6 +11,9 @@ attributes that are c. Then an item has the likelihood `pi b + (1 - pi) e`: with
 has nothing to do with the node. What is explained never takes part in its explanation. There is one edge and one
 attribute for each node, so the items are close to independent.
 
+If edges have weights, an item is an edge that is drawn in proportion to its weight, A holds the weights, `d_k` is the
+sum of row k of A, and `b` and the means over neighbors count edges by their weights.
+
 Attributes that are dense numbers `v` are explained by a normal distribution around the mean of the witnesses' numbers,
 and by the standard normal distribution of the column otherwise.
 """
@@ -49,20 +52,24 @@ class Witnesses:
         self.random = np.random.default_rng(int(torch.randint(2**31, (), generator=generator, device=generator.device)))
         pointer, column = graph.connections.pointer.cpu().numpy(), graph.connections.column.cpu().numpy()
         shape = graph.nodes, graph.nodes
-        self.adjacency = csr_matrix((np.ones(len(column)), column, pointer), shape=shape)  # with self-connections
-        self.degree = np.diff(pointer)
+        weights = np.ones(len(column)) if graph.weights is None else graph.weights.cpu().double().numpy()
+        self.adjacency = csr_matrix((weights, column, pointer), shape=shape)  # with self-connections
+        self.neighbors = np.diff(pointer) - 1
+        self.degree = np.asarray(self.adjacency.sum(1)).ravel()
         self.among = references(graph).cpu()
         most = max(int(SHARE * len(self.among)), min(FEWEST, len(self.among) - 1))
         self.sizes = [size for i in range(32) if (size := FEWEST << i) <= most] or [most]
 
     def of_edges(self) -> Explanations | None:
         """What explains an edge of each node; None if there are no edges."""
-        nodes = self.nodes[self.degree[self.nodes] > 1]
+        nodes = self.nodes[self.neighbors[self.nodes] > 0]
         if not len(nodes):
             return None
-        ends = np.array([self._neighbor(node) for node in nodes])
+        drawn = [self._edge(node) for node in nodes]
+        ends, weight = np.array([end for end, _ in drawn]), np.array([weight for _, weight in drawn])
         received = self.degree - 1.0
-        background = (received[ends] - 1 + 0.5) / (received.sum() - 1 + 0.5 * len(received))
+        ending = received[ends] - weight
+        background = (ending + 0.5) / (received.sum() - weight + 0.5 * len(received))
         target = csr_matrix(self.adjacency[ends].multiply(1 / self.degree))  # column k of row i: A[k, j] / d_k
         by_alike = self._by_alike(nodes, self._vectors(nodes), target)
         others = self._without(self._neighbors(nodes), ends)  # the edge itself is no witness
@@ -113,20 +120,26 @@ class Witnesses:
             found.append(Explanations.of(_normal(values[part], 0.0, 1.0), by_alike, by_neighbors))
         return Explanations.joined(found) if found else None
 
-    def _neighbor(self, node: int) -> int:
-        row = self.adjacency.indices[self.adjacency.indptr[node] : self.adjacency.indptr[node + 1]]
-        return int(self.random.choice(row[row != node]))
+    def _edge(self, node: int) -> tuple[int, float]:
+        """A random edge of a node: the other end, and the weight."""
+        place = slice(self.adjacency.indptr[node], self.adjacency.indptr[node + 1])
+        row, weights = self.adjacency.indices[place], self.adjacency.data[place]
+        row, weights = row[row != node], weights[row != node]
+        if self.graph.weights is None:
+            return int(self.random.choice(row)), 1.0
+        chosen = int(self.random.choice(len(row), p=weights / weights.sum()))
+        return int(row[chosen]), float(weights[chosen])
 
     def _neighbors(self, nodes: np.ndarray) -> csr_matrix:
         """The neighbors of each node, with weights that sum to one; nothing for a node without neighbors."""
         return self._without(csr_matrix(self.adjacency[nodes]), nodes)
 
     def _without(self, rows: csr_matrix, columns: np.ndarray) -> csr_matrix:
-        """Rows without the entry in the given column of each; the other weights are equal and sum to one."""
+        """Rows without the entry in the given column of each, divided by their sums."""
         row = np.repeat(np.arange(len(columns)), np.diff(rows.indptr))
-        data = (rows.data > 0) & (rows.indices != columns[row])
+        data = rows.data * (rows.indices != columns[row])
         total = np.bincount(row, weights=data, minlength=len(columns))
-        return csr_matrix((data / np.maximum(total, 1)[row], rows.indices, rows.indptr), shape=rows.shape)
+        return csr_matrix((data / np.where(total > 0, total, 1)[row], rows.indices, rows.indptr), shape=rows.shape)
 
     def _vectors(self, nodes: np.ndarray, without: csr_matrix | None = None) -> Tensor:
         """The attributes of nodes in their principal directions, without some entries, `(n, q)`."""

@@ -172,7 +172,8 @@ class DropNodes(Mask):
 class SelectSubgraph(DropNodes):
     """SubgraphSelection: keep a neighborhood that grows from a random node, the share `1 - pi` of all nodes.
 
-    In each step the neighborhood grows through a random edge at its border. When it fills a component, it continues in
+    In each step the neighborhood grows through a random edge at its border, with weights through a heavy one more often
+    in proportion to its weight. When it fills a component, it continues in
     another one. A signal that needs an independent exponential time for each edge reaches the nodes in the same order,
     so one run of Dijkstra's algorithm finds the order. A node's noise is its rank in this order.
     """
@@ -190,7 +191,10 @@ def _growth_rank(graph: PreparedGraph, random: np.random.Generator) -> np.ndarra
     """The number of nodes that are reached before each node, `(N,)`."""
     source, target = graph.connections.column.cpu().numpy(), graph.connections.row.cpu().numpy()
     one_way = source < target
-    delay = random.exponential(size=int(one_way.sum())) + 1e-12  # SciPy takes an entry of 0 for a missing edge
+    delay = random.exponential(size=int(one_way.sum()))
+    if graph.weights is not None:
+        delay = delay / graph.weights.cpu().numpy()[one_way]
+    delay = delay + 1e-12  # SciPy takes an entry of 0 for a missing edge
     shape = (graph.nodes, graph.nodes)
     delays = csr_matrix((delay, (source[one_way], target[one_way])), shape=shape)
     count, component = connected_components(delays, directed=False)

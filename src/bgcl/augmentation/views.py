@@ -108,7 +108,8 @@ class Augmentation(nn.Module):
     ) -> Positives | None:  # fmt: skip
         """Draw the positives of each node in a view; None if no mask acts on positives.
 
-        Of each pair of neighbors that are kept, one is a positive of the other, and a node is one of itself.
+        Of each pair of neighbors that are kept, one is a positive of the other with the weight of their connection, and
+        a node is one of itself with the weight 1.
         """
         masks = [(mask, rate) for mask, rate in self.of(view, drawing=scale is None) if mask.on == "positives"]
         if not masks:
@@ -118,6 +119,7 @@ class Augmentation(nn.Module):
             noise = mask.uniform(graph, _NO_FEATURES, generator)
             kept = kept * mask.factor(self._keep(self._logit(rate, generator, scale)[0], noise, hard), graph)
         weight = kept if graph.counts is None else kept * graph.counts[:, None]
+        weight = weight if graph.weights is None else weight * graph.weights[:, None]
         total = row_sum(graph.connections, weight)
         weight = weight / total.index_select(0, graph.connections.row)
         return Positives(graph.connections, weight[:, 0], kept)

@@ -8,7 +8,7 @@ from sklearn.utils.extmath import randomized_svd
 from torch_geometric.data import Data
 
 from bgcl.baselines.method import Array, Count, EmbeddingMethod
-from bgcl.graph.prepared import SparseFeatures, prepare
+from bgcl.graph.prepared import SparseFeatures, prepare, relative_weights
 
 HOPS = (0, 1, 2)
 
@@ -70,12 +70,14 @@ class PropagatedMatrix:
 
 
 def normalized_adjacency(data: Data) -> csr_matrix:
-    """`D^-1/2 (A + I) D^-1/2` of a checked graph, `(N, N)`."""
+    """`D^-1/2 (A + I) D^-1/2` of a checked graph, `(N, N)`. A has the weights of the edges, 1 on average."""
     row, column = data.edge_index.cpu().numpy()
     loops = np.arange(data.num_nodes)
+    weights = relative_weights(data)
+    values = np.concatenate([np.ones(len(row)) if weights is None else weights.numpy(), np.ones(len(loops))])
     row, column = np.concatenate([row, loops]), np.concatenate([column, loops])
-    root = 1 / np.sqrt(np.bincount(row, minlength=data.num_nodes))
-    return csr_matrix((root[row] * root[column], (row, column)), shape=(data.num_nodes, data.num_nodes))
+    root = 1 / np.sqrt(np.bincount(row, values, minlength=data.num_nodes))
+    return csr_matrix((values * (root[row] * root[column]), (row, column)), shape=(data.num_nodes, data.num_nodes))
 
 
 def unit_attributes(data: Data) -> csr_matrix:

@@ -8,6 +8,7 @@ from scipy.sparse import csr_matrix
 
 from bgcl.baselines.method import Positive, Seed
 from bgcl.downstream.splits import Split, labels_of
+from bgcl.graph.prepared import relative_weights
 from bgcl.validation import CheckedSettings
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ class MajorityClass(CheckedSettings):
 class NeighborVote(CheckedSettings):
     r"""The labels of a node's neighbors, then those of their neighbors.
 
-    With Y the one-hot labels of the training nodes, `(N, C)`, and A the adjacency matrix, the votes are `A Y`. A node
-    without a labeled neighbor takes `A^2 Y`, where a neighbor counts once for each path. The probabilities are
+    With Y the one-hot labels of the training nodes, `(N, C)`, and A the adjacency matrix, which has the weights of the
+    edges divided by their mean, the votes are `A Y`. A node without a labeled neighbor takes `A^2 Y`, where a neighbor
+    counts once for each path. The probabilities are
 
         p = (votes + s f) / sum(votes + s f),
 
@@ -46,8 +48,9 @@ class NeighborVote(CheckedSettings):
         onehot, frequency = training_labels(data, split)
         row, column = data.edge_index.cpu().numpy()
         keep = row != column
-        ones = np.ones(int(keep.sum()))
-        adjacency = csr_matrix((ones, (row[keep], column[keep])), shape=(data.num_nodes, data.num_nodes))
+        weights = relative_weights(data)
+        values = np.ones(len(row)) if weights is None else weights.numpy()
+        adjacency = csr_matrix((values[keep], (row[keep], column[keep])), shape=(data.num_nodes, data.num_nodes))
         near = adjacency @ onehot
         far = adjacency @ near
         votes = np.where(near.sum(1, keepdims=True) > 0, near, far) + self.prior_votes * frequency

@@ -53,6 +53,7 @@ def _print(graph: str, found: "Inspection") -> None:
         "inferred": "; ".join(found.guesses),
         "nodes": f"{found.nodes:,}, of which {found.isolated:,} have no edge",
         "edges": f"{found.edges:,}; a node has {degree['mean']:.1f} neighbors, at most {degree['greatest']:,}",
+        "weights": _weights(found),
         "components": f"{found.components:,}, the largest with {found.largest_component:,} nodes",
         "attributes": f"{found.num_attributes:,}, of which {found.filled:.0%} are not zero",
         "columns": _few([f"{name} ({became})" for name, became in found.columns.items()]),
@@ -65,6 +66,14 @@ def _print(graph: str, found: "Inspection") -> None:
     for number, warning in enumerate(found.warnings):
         table.add_row("" if number else "check", Text(visible(f"- {warning}")))
     console().print(table)
+
+
+def _weights(found: "Inspection") -> str:
+    """Weights of the edges, and what they are used for."""
+    if not found.weights:
+        return ""
+    least, mean, greatest = (format(found.weights[name], ".4g") for name in ("least", "mean", "greatest"))
+    return f"of the edges: from {least} to {greatest}, {mean} on average"
 
 
 def _homophily(found: "Inspection") -> str:

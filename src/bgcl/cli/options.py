@@ -78,7 +78,7 @@ Labels = Annotated[
 ]  # fmt: skip
 Weight = Annotated[
     str | None,
-    _column("--weight", "Weight of an edge. '' if a column is called weight but is none. Default: no weights."),
+    _column("--weight", "Weight of an edge. '' to use no weights. Default: a column of numbers that is called weight."),
 ]
 Bipartite = Annotated[
     bool | None,

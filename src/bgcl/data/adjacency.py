@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from bgcl.data.known_names import ENDS
 from bgcl.data.memory import check_fits
 from bgcl.data.tables import Frame, Source, Table, file_name
+from bgcl.data.weights import is_constant
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -58,7 +59,8 @@ def _as_edges(source: Source, columns: list[str], ids: list[str], is_named: bool
     whole = all(each.isdigit() and str(int(each)) == each for each in ids)
     names = pa.array([int(each) for each in ids] if whole else ids)
     weights = matrix[rows, places]
-    frame = Frame(source.name, pa.table({"source": names.take(rows), "target": names.take(places), "weight": weights}))
+    edges = {"source": names.take(rows), "target": names.take(places)}
+    frame = Frame(source.name, pa.table(edges if is_constant(weights) else edges | {"weight": weights}))
     frame.inferred = [
         *source.inferred,
         f"{file_name(source)} is an adjacency matrix of {size:,} nodes, each value except 0 is an edge (--source and "

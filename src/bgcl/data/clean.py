@@ -25,6 +25,7 @@ class CleanGraph:
     attributes: csr_matrix  # (N, F) float32, sorted indices, no stored zeros
     labels: Array | None = None  # (N,) int64, -1 = unlabeled
     masks: dict[str, Array] = field(default_factory=dict)  # each (N,) or (N, splits) bool
+    weights: Array | None = None  # (2E,) float32, of the edges in both directions
 
     @property
     def nodes(self) -> int:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from scipy.sparse import csr_matrix, issparse
 
 from bgcl.data.tables import Frame
+from bgcl.data.weights import is_constant
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -57,7 +58,7 @@ def _array(values: Any) -> Any:
 
 
 def networkx_frames(graph: Any, name: str = "the NetworkX graph") -> tuple[Frame, Frame]:
-    """The tables of edges and nodes of a NetworkX graph, with a column for each attribute of a node."""
+    """The tables of edges and nodes of a NetworkX graph, with a column for each attribute of an edge or a node."""
     nodes = list(graph.nodes(data=True))
     if not nodes:
         raise BGCLError(f"{name} is empty: it has no nodes.")
@@ -73,28 +74,39 @@ def networkx_frames(graph: Any, name: str = "the NetworkX graph") -> tuple[Frame
     if not isinstance(columns[identity][0], int | str | np.integer):
         raise BGCLError(f"{name}: nodes must be whole numbers or text. Got {columns[identity][0]!r} instead.")
     columns |= {str(key): [attributes.get(key) for _, attributes in nodes] for key in keys}
-    pairs = list(graph.edges())
     is_text = type(columns[identity][0]) is str
-    ends = {
-        end: pa.array([pair[i] for pair in pairs], type=pa.string() if is_text else pa.int64())
-        for i, end in enumerate(("source", "target"))
-    }
-    return frame(ends, f"{name}'s edges"), frame(columns, f"{name}'s nodes")
+    edges = _edge_columns(list(graph.edges(data=True)), pa.string() if is_text else pa.int64())
+    return frame(edges, f"{name}'s edges"), frame(columns, f"{name}'s nodes")
 
 
-def matrix_edges(matrix: Any, name: str = "the matrix") -> tuple[Array, int]:
-    """The row and column `(2, M)` of each nonzero entry of a square matrix, and the number of nodes."""
+def _edge_columns(edges: list[tuple[Any, Any, dict[Any, Any]]], ids: Any) -> dict[str, Any]:
+    """The two ends of the edges of a NetworkX graph and their attributes. An edge without a weight has the weight 1."""
+    columns = {end: pa.array([edge[i] for edge in edges], type=ids) for i, end in enumerate(("source", "target"))}
+    for key in dict.fromkeys(key for _, _, attributes in edges for key in attributes):
+        values = [attributes.get(key, 1 if key == "weight" else None) for _, _, attributes in edges]
+        try:
+            found = pa.array(values)
+        except (pa.ArrowException, TypeError):
+            found = pa.array([None if value is None else str(value) for value in values])
+        columns.setdefault(str(key), found)
+    return columns
+
+
+def matrix_edges(matrix: Any, name: str = "the matrix") -> tuple[Array, Array, int]:
+    """The row and column `(2, M)` of each nonzero entry of a square matrix, its value, and the number of nodes."""
     if matrix.shape[0] != matrix.shape[1]:
         raise BGCLError(f"{name} must be square, (nodes, nodes). Its shape is {matrix.shape[0]} x {matrix.shape[1]}.")
     entries = csr_matrix(matrix).tocoo()
     keep = entries.data != 0
-    return np.stack([entries.row[keep], entries.col[keep]]).astype(np.int64), int(matrix.shape[0])
+    pairs = np.stack([entries.row[keep], entries.col[keep]]).astype(np.int64)
+    return pairs, entries.data[keep], int(matrix.shape[0])
 
 
 def matrix_frame(matrix: Any) -> Frame:
-    """The table of edges of an adjacency matrix. The ids are the row numbers."""
-    pairs, _ = matrix_edges(matrix)
-    return Frame("the matrix", pa.table({"source": pairs[0], "target": pairs[1]}))
+    """The table of edges of an adjacency matrix, whose values are weights. The ids are the row numbers."""
+    pairs, values, _ = matrix_edges(matrix)
+    columns = {"source": pairs[0], "target": pairs[1]}
+    return Frame("the matrix", pa.table(columns if is_constant(values) else columns | {"weight": values}))
 
 
 def with_row_numbers(table: Frame, rows: int) -> tuple[Frame, str]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch_geometric.data import Data
 
+from bgcl.graph.prepared import mean_weight
+
 
 @dataclass(frozen=True)
 class GraphFacts:
@@ -16,7 +18,8 @@ class GraphFacts:
         nodes: number of nodes.
         edges: number of undirected edges.
         num_attributes: number of attributes of a node.
-        fingerprint: SHA-256 of the edges and attributes.
+        fingerprint: SHA-256 of the edges, their weights and the attributes.
+        mean_weight: mean weight of the edges; 0 if they have no weights, or if all weights are equal.
 
     >>> import bgcl
     >>> from bgcl.data import GraphFacts
@@ -30,6 +33,7 @@ class GraphFacts:
     edges: int
     num_attributes: int
     fingerprint: str
+    mean_weight: float = 0.0
 
     @classmethod
     def of(cls, data: Data, name: str = "") -> "GraphFacts":
@@ -39,4 +43,7 @@ class GraphFacts:
         parts = (data.x,) if dense else (data.x.crow_indices(), data.x.col_indices(), data.x.values())
         for part in parts:
             sha.update(part.cpu().numpy().tobytes())
-        return cls(name, data.num_nodes, data.num_edges // 2, data.x.shape[1], sha.hexdigest())
+        mean = mean_weight(data)
+        if mean:
+            sha.update(data.edge_weight.cpu().numpy().tobytes())
+        return cls(name, data.num_nodes, data.num_edges // 2, data.x.shape[1], sha.hexdigest(), mean)

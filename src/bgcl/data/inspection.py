@@ -35,6 +35,7 @@ class Inspection:
         isolated: number of nodes without edges.
         num_attributes: number of attributes of a node.
         filled: share of the attributes' entries that are not zero.
+        weights: the "least", "mean" and "greatest" weight of the edges; empty if they have no weights.
         columns: what each column of the table of nodes became.
         labeled: number of labeled nodes.
         classes: number of labeled nodes of each class.
@@ -52,6 +53,7 @@ class Inspection:
     isolated: int
     num_attributes: int
     filled: float
+    weights: dict[str, float] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
     labeled: int = 0
     classes: dict[str, int] = field(default_factory=dict)
@@ -98,6 +100,9 @@ def inspect(graph: Data | Reading) -> Inspection:
         num_attributes=int(data.x.shape[1]),
         filled=float((values != 0).sum()) / data.x.numel(),
     )
+    if "edge_weight" in data:
+        weights = data.edge_weight.double()
+        found.weights = {"least": float(weights.min()), "mean": float(weights.mean()), "greatest": float(weights.max())}
     if data.y is not None and not data.y.is_floating_point() and data.y.dim() == 1:
         _look_at_labels(found, data.y.cpu().numpy(), getattr(data, "classes", None), row, column)
     elif data.y is not None:

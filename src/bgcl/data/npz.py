@@ -7,6 +7,7 @@ The keys are the adjacency matrix as CSR (`adj_data`, `adj_indices`, `adj_indptr
 import math
 import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy.sparse import csr_matrix
 from bgcl.data.border import readable
 from bgcl.data.clean import MASKS, Array, CleanGraph, both_directions, clean
 from bgcl.data.memory import check_unpacked
+from bgcl.data.weights import checked_weights, is_constant, merged_weights
 from bgcl.errors import BGCLError
 from bgcl.files import atomic_write
 
@@ -27,7 +29,7 @@ _REMEDY = "Delete it and make or download it again."
 
 
 def read(path: str | os.PathLike[str]) -> CleanGraph:
-    """Read a graph. Every nonzero entry of the adjacency matrix is an edge; edge weights are not used."""
+    """Read a graph. Every nonzero entry of the adjacency matrix is an edge, and its value is the weight."""
     path = Path(path)
     with readable(path, _REMEDY):
         return _read(path)
@@ -46,14 +48,19 @@ def _read(path: Path) -> CleanGraph:
         raise _damaged(path, "a column of attr_indices is outside attr_shape")
     attributes = csr_matrix((values, columns, arrays["attr_indptr"]), shape=shape)
     masks = {name: arrays[name] for name in MASKS if name in arrays}
-    return clean(edges, attributes, arrays.get("labels"), masks, where=str(path))
+    graph = clean(edges, attributes, arrays.get("labels"), masks, where=str(path))
+    weights = weights[weights != 0]
+    if is_constant(weights):
+        return graph
+    weights = checked_weights(weights, edges.shape[1], f"{path}: adj_data")
+    return replace(graph, weights=merged_weights(edges, weights, height)[1])
 
 
 def write(path: str | os.PathLike[str], graph: CleanGraph) -> None:
     """Write a graph, completely or not at all. The same graph gives the same bytes, because NumPy stores no time."""
     row, column = both_directions(graph.edges, graph.nodes)
     arrays: dict[str, Any] = {
-        "adj_data": np.ones(row.size, dtype=np.float32),
+        "adj_data": np.ones(row.size, dtype=np.float32) if graph.weights is None else graph.weights,
         "adj_indices": column.astype(np.int32),
         "adj_indptr": np.searchsorted(row, np.arange(graph.nodes + 1)).astype(np.int32),
         "adj_shape": np.array([graph.nodes, graph.nodes], dtype=np.int64),

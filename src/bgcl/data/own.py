@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
+import torch
 from scipy.sparse import csr_matrix, issparse
 from torch_geometric.data import Data
 
@@ -20,6 +21,7 @@ from bgcl.data.reading import Reading, read
 from bgcl.data.recipe import Recipe
 from bgcl.data.tables import Sources
 from bgcl.data.unused_options import OF_FILES, check_used
+from bgcl.data.weights import checked_weights, is_constant, merged_weights
 from bgcl.errors import BGCLError
 
 log = logging.getLogger(__name__)
@@ -66,8 +68,8 @@ def graph_from(edges: Any, nodes: Any = None, *, labels: Any = None, **options: 
         edges: one of
 
             - a frame of edges (pandas, polars, Arrow, or a dict of columns);
-            - a NetworkX graph, of which each node attribute is a column;
-            - an adjacency matrix `(N, N)` of SciPy or NumPy;
+            - a NetworkX graph, of which each attribute of a node or an edge is a column;
+            - an adjacency matrix `(N, N)` of SciPy or NumPy, whose values are the weights of the edges;
             - a PyTorch Geometric `Data`, which is checked;
             - a name or path, as in `bgcl.load`.
         nodes: a frame of nodes; with an adjacency matrix also a matrix of attributes `(N, F)`.
@@ -75,9 +77,9 @@ def graph_from(edges: Any, nodes: Any = None, *, labels: Any = None, **options: 
         **options: `id`, `source`, `target`, `label`, `ignore` and the others of `bgcl.load`.
 
     Returns:
-        A checked `Data` with `x` `(N, F)`, `edge_index` `(2, 2E)` in both directions, and `y` `(N,)` if there are
-        labels, -1 where a label is missing. Unless it was a `Data` before, it also has `ids` and, if they are known,
-        `attribute_names` and `classes`.
+        A checked `Data` with `x` `(N, F)`, `edge_index` `(2, 2E)` in both directions, `edge_weight` `(2E,)` if edges
+        have weights, and `y` `(N,)` if there are labels, -1 where a label is missing. Unless it was a `Data` before, it
+        also has `ids` and, if they are known, `attribute_names` and `classes`.
 
     Raises:
         BGCLError: if the type is not supported, a column is missing, or a value cannot be read.
@@ -151,7 +153,7 @@ def _in_memory(edges: Any, nodes: Any, labels: Any, options: Options) -> Reading
 
 
 def _matrices(adjacency: Any, attributes: Any, labels: Any) -> Data | Reading:
-    edges, count = convert.matrix_edges(adjacency)
+    edges, weights, count = convert.matrix_edges(adjacency)
     if attributes is None:
         if labels is not None:
             raise BGCLError("'labels' needs a matrix of attributes. Give one, or a frame of nodes.")
@@ -170,6 +172,10 @@ def _matrices(adjacency: Any, attributes: Any, labels: Any) -> Data | Reading:
     if matrix.shape[0] != count:
         raise BGCLError(f"The matrix of attributes has {matrix.shape[0]} rows, but there are {count} nodes.")
     data = to_data(clean(edges, matrix, numbers, {}, where="the matrix"))
+    if not is_constant(weights):
+        weights = checked_weights(weights, edges.shape[1], "the matrix")
+        found = merged_weights(edges, weights, count)
+        data.edge_index, data.edge_weight = map(torch.from_numpy, found)
     data.ids = np.arange(count)
     if classes is not None:
         data.classes = list(classes)

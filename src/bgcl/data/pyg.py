@@ -1,5 +1,6 @@
 """PyTorch Geometric's `Data`: made from clean graphs, and checked when it comes from a user."""
 
+import logging
 import os
 from collections import Counter
 from typing import Any
@@ -12,8 +13,11 @@ from torch_geometric.data import Data
 
 from bgcl.data import npz
 from bgcl.data.clean import TOO_SMALL, CleanGraph, both_directions, clean_edges, is_clean, too_great
+from bgcl.data.weights import checked_weights, is_constant, merged_weights
 from bgcl.errors import BGCLError
 from bgcl.graph.csr import without_beta_warning
+
+log = logging.getLogger("bgcl")
 
 KEPT = ("name", "ids", "classes", "attribute_names", "recipe")  # fields other than tensors that a checked graph keeps
 SPARSE_BELOW = 0.2  # share of nonzero entries; above it, dense products are faster
@@ -28,6 +32,8 @@ def to_data(graph: CleanGraph, name: str | None = None) -> Data:
     """
     x = csr_tensor(graph.attributes)
     data = Data(x=_fitting_layout(x), edge_index=torch.from_numpy(both_directions(graph.edges, graph.nodes)))
+    if graph.weights is not None:
+        data.edge_weight = torch.from_numpy(graph.weights)
     if graph.labels is not None:
         data.y = torch.from_numpy(graph.labels)
     for mask, values in graph.masks.items():
@@ -42,8 +48,9 @@ def read_npz(path: str | os.PathLike[str]) -> Data:
 
     Args:
         path: a file with the arrays `adj_data`, `adj_indices`, `adj_indptr` and `adj_shape` of the adjacency matrix
-            `(N, N)` as CSR, `attr_data`, `attr_indices`, `attr_indptr` and `attr_shape` of the attributes `(N, F)` as
-            CSR, and optionally `labels` `(N,)`, `train_mask`, `val_mask`, `stopping_mask` and `test_mask`.
+            `(N, N)` as CSR, whose values are the weights of the edges, `attr_data`, `attr_indices`, `attr_indptr` and
+            `attr_shape` of the attributes `(N, F)` as CSR, and optionally `labels` `(N,)`, `train_mask`, `val_mask`,
+            `stopping_mask` and `test_mask`.
 
     Returns:
         A `Data` with `x` `(N, F)`, `edge_index` `(2, 2E)` in both directions, `y` `(N,)` and the masks.
@@ -65,13 +72,14 @@ def check_graph(data: Data) -> Data:
         data: a graph with `x` `(N, F)` and `edge_index` `(2, M)`, and optionally `y` and masks with N rows.
 
     Returns:
-        A new `Data` with `x` as float32, `edge_index` `(2, 2E)` in both directions sorted by row and column, `y`, every
-        field that ends in `_mask`, and `name`, `ids`, `classes`, `attribute_names` and `recipe`. If `edge_index` was
-        clean already, it also has `edge_weight` `(2E,)`. It has no other fields, because no method uses them.
+        A new `Data` with `x` as float32, `edge_index` `(2, 2E)` in both directions sorted by row and column,
+        `edge_weight` `(2E,)` if there is one, `y`, every field that ends in `_mask`, and `name`, `ids`, `classes`,
+        `attribute_names` and `recipe`. It has no other fields, because no method uses them. The weights of an edge that
+        is there twice are added, and those of both directions too, unless they are the same everywhere.
 
     Raises:
-        BGCLError: if a field is missing, a shape is wrong, an edge ends at a node that does not exist, or an attribute
-            is NaN or infinite.
+        BGCLError: if a field is missing, a shape is wrong, an edge ends at a node that does not exist, an attribute is
+            NaN or infinite, or a weight is negative or infinite.
 
     >>> import torch
     >>> from bgcl.data import check_graph
@@ -91,9 +99,11 @@ def check_graph(data: Data) -> Data:
         raise BGCLError(f"data.x has {nodes} rows, but there are {data.num_nodes} nodes. Give each node one row.")
     if data.edge_index.layout != torch.strided:
         raise BGCLError("data.edge_index must be a plain tensor (2, number of edges), not a sparse matrix.")
-    out = Data(x=_fitting_layout(x), edge_index=_checked_edges(data.edge_index, nodes))
-    if out.edge_index.shape == data.edge_index.shape and _are_weights(data):
-        out.edge_weight = data.edge_weight.detach().cpu().to(torch.float32)
+    out = Data(x=_fitting_layout(x))
+    if data.get("edge_weight") is None:
+        out.edge_index = _checked_edges(data.edge_index, nodes)
+    else:
+        out.edge_index, out.edge_weight = _weighted_edges(data.edge_index, data.edge_weight, nodes)
     for field in data.keys():  # noqa: SIM118 - a Data iterates over pairs
         if field == "y" or field.endswith("_mask"):
             out[field] = _checked_rows(field, data[field], nodes)
@@ -108,15 +118,25 @@ def check_graph(data: Data) -> Data:
     return out.to(data.x.device)
 
 
-def _are_weights(data: Data) -> bool:
-    """Whether clean edges have a weight each, the same in both directions."""
-    weights = data.get("edge_weight")
-    return (
-        isinstance(weights, Tensor)
-        and weights.shape == data.edge_index.shape[1:]
-        and is_clean(data.edge_index.detach().cpu().numpy(), int(data.num_nodes))
-        and bool(torch.isfinite(weights).all())
-    )
+def _weighted_edges(edge_index: Tensor, edge_weight: Any, nodes: int) -> tuple[Tensor, Tensor]:
+    """Clean edges in both directions, and their weights. Edges of weight 0 do not count.
+
+    Where all weights are equal, they say nothing, and a repeated edge counts once, as without weights.
+    """
+    if not isinstance(edge_weight, Tensor):
+        raise BGCLError(f"data.edge_weight must be a tensor. Got {type(edge_weight).__name__} instead.")
+    pairs = edge_index.detach().cpu().numpy()
+    clean_edges(pairs, nodes, where="data.edge_index")  # raises an error if an end is no node
+    weights = checked_weights(edge_weight.detach().cpu().numpy(), pairs.shape[1], "data.edge_weight")
+    if zeros := int((weights == 0).sum()):
+        log.warning("%s edge(s) of the graph have the weight 0. They do not count.", f"{zeros:,}")
+        edge_index = edge_index[:, torch.from_numpy(weights != 0).to(edge_index.device)]
+        pairs, weights = pairs[:, weights != 0], weights[weights != 0]
+    if is_constant(weights):
+        clean = _checked_edges(edge_index, nodes)
+        return clean, torch.full((clean.shape[1],), float(weights[0]))
+    found, merged = merged_weights(pairs, weights, nodes)
+    return torch.from_numpy(found), torch.from_numpy(merged)
 
 
 def _checked_edges(edge_index: Tensor, nodes: int) -> Tensor:

@@ -23,7 +23,7 @@ from bgcl.data.options import Options
 from bgcl.data.recipe import Recipe
 from bgcl.data.roles import check_roles, find_roles, usual_id
 from bgcl.data.tables import Source, Sources, Table, file_name
-from bgcl.data.weights import added_weights, read_weights, refuse_zeros, weight_like
+from bgcl.data.weights import are_weights, merged_weights, read_weights, weight_like
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -73,7 +73,7 @@ def _other_id(sources: Sources, options: Options) -> str | None:
     if sources.nodes is None or options.id is not None:
         return None
     roles = find_roles(sources.edges, None, Options(source=options.source, target=options.target), [])
-    ids = ids_of_edges(_read_edges(sources.edges, roles, None), None, roles)
+    ids = ids_of_edges(_read_edges(sources.edges, roles, None, [])[0], None, roles)
     return column_with_all(sources.nodes, usual_id(sources.nodes), ids, options.ignore)
 
 
@@ -85,7 +85,7 @@ def _read(sources: Sources, options: Options, recipe: Recipe | None) -> Reading:
         recipe = find_roles(sources.edges, sources.nodes, options, guesses, others=_named_elsewhere(sources))
         recipe = replace(recipe, columns=() if form is None else (form,))
     check_roles(recipe, sources.edges, sources.nodes, new=new)
-    edge_table = _read_edges(sources.edges, recipe, options if new else None)
+    edge_table, recipe = _read_edges(sources.edges, recipe, options if new else None, guesses)
     node_table = None if sources.nodes is None else _read_nodes(sources.nodes, recipe, options if new else None)
     label_table, recipe = _read_labels(sources.labels, recipe, edge_table, node_table, options, new, guesses)
     feature_table = _read_features(sources.features, form)
@@ -111,8 +111,6 @@ def _read(sources: Sources, options: Options, recipe: Recipe | None) -> Reading:
 def _notes_of_edges(reading: Reading) -> list[str]:
     """Notes on columns of the edges that are not used."""
     notes = []
-    if reading.recipe.weight:
-        notes.append(f"The weights in '{reading.recipe.weight}' become edge_weight. No model uses them yet.")
     if reading.unused:
         like = weight_like(reading.unused)
         more = f" If '{like}' is the weight of an edge, use --weight {like}." if like else ""
@@ -150,14 +148,16 @@ def _named_elsewhere(sources: Sources) -> tuple[str, ...]:
     return (*found, "id") if sources.features is not None else found
 
 
-def _read_edges(edges: Source, recipe: Recipe, options: Options | None) -> Table:
+def _read_edges(
+    edges: Source, recipe: Recipe, options: Options | None, guesses: list[str]
+) -> tuple[Table, Recipe]:  # fmt: skip
+    """The table of edges, and the recipe with the column of the weights. `options` is None if the recipe has it."""
     ends = [recipe.source, recipe.target]
     like = weight_like([name for name in edges.names if name not in ends])
     if options is None or options.weight is not None or like is None:
-        return edges.read([*ends, *([recipe.weight] if recipe.weight else [])], ids=ends)
+        return edges.read([*ends, *([recipe.weight] if recipe.weight else [])], ids=ends), recipe
     table = edges.read([*ends, like], ids=ends)
-    refuse_zeros(table, like)
-    return table
+    return table, replace(recipe, weight=like if are_weights(table, like, guesses) else None)
 
 
 def _read_nodes(nodes: Source, recipe: Recipe, options: Options | None) -> Table:
@@ -224,8 +224,9 @@ def _edges(table: Table, matched: Matched, reading: Reading, new: bool) -> tuple
     if len(numbers[0]) == reading.loops:
         raise BGCLError(f"{table.name}: the graph has no edges between different nodes.")
     count = len(matched.lookup.values)
-    edge_index = undirected(numbers[0], numbers[1], count)
-    return edge_index, None if weights is None else added_weights(numbers[0], numbers[1], weights, count)
+    if weights is None:
+        return undirected(numbers[0], numbers[1], count), None
+    return merged_weights(np.stack(numbers), weights, count)
 
 
 def _unknown_id(ends: list[IdColumn], lookup: Lookup, new: bool) -> IdError:

@@ -16,6 +16,8 @@ from bgcl.errors import BGCLError
 from bgcl.graph.prepared import Features, PreparedGraph, SparseFeatures
 from bgcl.graph.sparse import Pattern, row_pointer
 
+MOST_WEIGHT = 10_000  # of an edge in METIS, which adds weights as numbers of 32 bits
+
 
 class Batches:
     """The batches of an epoch: `count` random unions of `clusters` clusters each. A single batch is the whole graph."""
@@ -49,10 +51,16 @@ def metis(graph: PreparedGraph, parts: int) -> list[Tensor]:
     adjacency = pymetis.CSRAdjacency(
         row_pointer(row[other], graph.nodes).numpy().astype(np.int32), column[other].numpy().astype(np.int32)
     )
-    _, membership = pymetis.part_graph(parts, adjacency=adjacency)
+    heavy = None if graph.weights is None else _whole(graph.weights.cpu()[other])
+    _, membership = pymetis.part_graph(parts, adjacency=adjacency, eweights=heavy)
     part = torch.as_tensor(np.asarray(membership), device=graph.connections.column.device)
     members = (torch.nonzero(part == i)[:, 0] for i in range(parts))
     return [nodes for nodes in members if len(nodes)]
+
+
+def _whole(weights: Tensor) -> np.ndarray:
+    """Weights as METIS takes them: whole numbers from 1 on, 100 for a usual edge."""
+    return (100 * weights).round().clamp(1, MOST_WEIGHT).numpy().astype(np.int32)
 
 
 def induced(graph: PreparedGraph, nodes: Tensor) -> PreparedGraph:
@@ -64,7 +72,8 @@ def induced(graph: PreparedGraph, nodes: Tensor) -> PreparedGraph:
     inside = column >= 0
     row = number[graph.connections.row[connections]][inside]
     features = feature_rows(graph.features, nodes)
-    return PreparedGraph(Pattern(row_pointer(row, len(nodes)), column[inside], len(nodes)), features)
+    weights = None if graph.weights is None else graph.weights[connections][inside]
+    return PreparedGraph(Pattern(row_pointer(row, len(nodes)), column[inside], len(nodes)), features, weights=weights)
 
 
 def feature_rows(features: Features, nodes: Tensor) -> Features:

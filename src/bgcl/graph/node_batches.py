@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bgcl.graph.clusters import feature_rows
 from bgcl.graph.prepared import PreparedGraph, SparseFeatures, to_dense
-from bgcl.graph.sparse import Pattern
+from bgcl.graph.sparse import Pattern, row_sum
 
 DENSE = 0.1  # features with a greater share of nonzero entries are kept as a plain matrix
 
@@ -16,7 +16,9 @@ class NodeBatches:
     """The batches of an epoch: every node once, in random order, and a random neighbor of each.
 
     In a batch, a node is connected with itself and with its neighbor. This connection stands for all connections of the
-    node, so its count is their number. An encoder that needs all neighbors of a node cannot use such batches.
+    node, so its count is their number. If edges have weights, a neighbor is drawn with a probability in proportion to
+    the weight of the edge, and the count is the sum of the weights. An encoder that needs all neighbors of a node
+    cannot use such batches.
 
     Args:
         graph: the graph.
@@ -32,6 +34,12 @@ class NodeBatches:
         self.graph, self.features, self.size = graph, features, size
         self.degree = graph.connections.pointer.diff() - 1
         self.itself = torch.nonzero(graph.is_self[:, 0])[:, 0]  # the place of each self-connection
+        self.total: Tensor = self.degree  # (N,), what a neighbor stands for
+        self.until: Tensor | None = None  # (E,), the weight of the edges up to each one
+        if graph.weights is not None:
+            of_edges = graph.weights.double().masked_fill(graph.is_self[:, 0], 0.0).cpu()  # some devices lack float64
+            self.until = of_edges.cumsum(0)
+            self.total = row_sum(graph.connections, of_edges.float().to(graph.weights)[:, None])[:, 0]
         self.count = -(-graph.nodes // size)
 
     def epoch(self, generator: torch.Generator) -> Iterator[PreparedGraph]:
@@ -56,15 +64,29 @@ class NodeBatches:
         column[start] = torch.arange(total, device=nodes.device)  # right for nodes that stand alone
         column[start[first]], column[start[first] + 1] = first, second
         column[start[second]], column[start[second] + 1] = first, second
-        counts[start[first] + 1] = degree[first].float()
-        counts[start[second]] = self.degree[partner].float()
+        counts[start[first] + 1] = self.total[nodes][first].float()
+        counts[start[second]] = self.total[partner].float()
         chosen = torch.cat([nodes, partner])
         return PreparedGraph(Pattern(pointer, column, total), feature_rows(self.features, chosen), counts=counts)
 
     def _neighbors(self, nodes: Tensor, generator: torch.Generator) -> Tensor:
         """A random neighbor of each node."""
         uniform = torch.rand(len(nodes), generator=generator, device=generator.device)
+        if self.until is not None:
+            return self.graph.connections.column[self._by_weight(nodes, uniform, self.until)]
         degree = self.degree[nodes]
         place = self.graph.connections.pointer[nodes] + (uniform * degree).long().clamp(max=degree - 1)
         place = place + (place >= self.itself[nodes])  # the self-connection does not count
         return self.graph.connections.column[place]
+
+    def _by_weight(self, nodes: Tensor, uniform: Tensor, until: Tensor) -> Tensor:
+        """The place of a random edge of each node: the first one up to which the weights reach a share of their sum."""
+        pointer = self.graph.connections.pointer.cpu()
+        own, before = nodes.cpu(), until.new_zeros(1)
+        low, high = (torch.cat([before, until])[pointer[own + i]] for i in (0, 1))
+        place = torch.searchsorted(until, low + uniform.cpu().double() * (high - low), right=True)
+        # Rounding can lead beyond the last edge of a row, or to an edge without weight, which is a self-connection.
+        place = place.clamp(pointer[own], pointer[own + 1] - 1)
+        itself = self.itself.cpu()[own]
+        other = torch.where(itself == pointer[own + 1] - 1, itself - 1, itself + 1)
+        return torch.where(place == itself, other, place).to(nodes.device)

@@ -49,7 +49,7 @@ class PreparedGraph:
     features: Features
     keys: Tensor | None = None  # (N,), a number for each node that another graph with the node has too
     counts: Tensor | None = None  # (E,), how many connections each one stands for in a sample; None: 1
-    weights: Tensor | None = None  # (E,), the weight of each connection in a propagation without training; None: 1
+    weights: Tensor | None = None  # (E,), the weight of each connection; None: 1
 
     @property
     def nodes(self) -> int:
@@ -61,29 +61,67 @@ class PreparedGraph:
         return (self.connections.row == self.connections.column)[:, None]
 
 
-def prepare(data: Data, *, row_norm: RowNorm, device: torch.device | str = "cpu") -> PreparedGraph:
+def mean_weight(data: Data) -> float:
+    """The mean weight of the edges of a checked graph; 0 if they have no weights, or if all weights are equal."""
+    weights = data.get("edge_weight")
+    if weights is None or not len(weights) or bool((weights == weights[0]).all()):
+        return 0.0
+    return float(weights.cpu().double().mean())
+
+
+def relative_weights(data: Data, unit: float | None = None) -> Tensor | None:
+    """The weights of the edges of a checked graph divided by `unit`, `(2E,)` in float64; None if they are not used.
+
+    Args:
+        data: the graph.
+        unit: the weight that counts as 1; 0: weights are not used; None: the mean weight.
+    """
+    unit = mean_weight(data) if unit is None else unit
+    weights = data.get("edge_weight")
+    return None if weights is None or not unit else weights.cpu().double() / unit
+
+
+def prepare(
+    data: Data, *, row_norm: RowNorm, device: torch.device | str = "cpu", unit: float | None = None
+) -> PreparedGraph:
     """Prepare a graph that `check_graph` returned, whose edges go in both directions.
+
+    Weights of edges are divided by `unit`. A self-connection has the weight 1, so it weighs as much as a usual edge,
+    and the unit in which weights are measured makes no difference.
 
     Args:
         data: the graph, with `x` of shape `(N, F)`, dense or sparse CSR.
         row_norm: divide each node's attributes by their "length", the "sum" of their absolute values, or nothing
             ("none").
         device: device of the result.
+        unit: the weight that counts as 1; 0: weights are not used; None: the mean weight, see `mean_weight`.
 
     Returns:
         The graph with a self-connection for each node.
     """
-    pointer, column = _with_self_connections(data.edge_index.cpu(), data.num_nodes)
+    edges, order = _sorted(data.edge_index.cpu(), data.num_nodes)
+    pointer, column, place = _with_self_connections(edges, data.num_nodes)
     connections = Pattern(pointer.to(device), column.to(device), data.num_nodes)
-    return PreparedGraph(connections, _features(data.x, row_norm, torch.device(device)))
+    relative, weights = relative_weights(data, unit), None
+    if relative is not None:
+        weights = torch.ones(len(column))
+        weights[place] = relative[order].float()
+        weights = weights.to(device)
+    return PreparedGraph(connections, _features(data.x, row_norm, torch.device(device)), weights=weights)
 
 
-def _with_self_connections(edge_index: Tensor, nodes: int) -> tuple[Tensor, Tensor]:
-    """The edges and the diagonal in compressed rows: `pointer` and `column`. Only unsorted edges are sorted."""
+def _sorted(edge_index: Tensor, nodes: int) -> tuple[Tensor, Tensor | slice]:
+    """Edges sorted by row and column, and the order of what belongs to them. Only unsorted edges are sorted."""
+    key = edge_index[0] * nodes + edge_index[1]
+    if bool((key.diff() > 0).all()):
+        return edge_index, slice(None)
+    key, order = torch.sort(key)
+    return torch.stack([key // nodes, key % nodes]), order
+
+
+def _with_self_connections(edge_index: Tensor, nodes: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Sorted edges and the diagonal in compressed rows: `pointer`, `column`, and the place of each edge among them."""
     row, column = edge_index
-    if not bool(((row * nodes + column).diff() > 0).all()):
-        key, _ = torch.sort(column * nodes + row)
-        row, column = key // nodes, key % nodes
     # An edge of row v comes after the self-connections of the rows above, and of v if the column is greater than v.
     place = torch.arange(len(row)) + row + (column > row)
     result = torch.empty(len(row) + nodes, dtype=torch.int64)
@@ -92,7 +130,7 @@ def _with_self_connections(edge_index: Tensor, nodes: int) -> tuple[Tensor, Tens
     below = torch.bincount(row[column < row], minlength=nodes)  # edges of a row that come before the diagonal
     node = torch.arange(nodes)
     result[pointer[:-1] + node + below] = node
-    return pointer + torch.arange(nodes + 1), result
+    return pointer + torch.arange(nodes + 1), result, place
 
 
 def _features(x: Tensor, row_norm: RowNorm, device: torch.device) -> Features:

@@ -5,8 +5,9 @@ r"""The scale of the attributes, learned from the training graph and kept for ot
 - Numbers that are mostly zero (such as TF-IDF): rows of length one. If some are negative, as in the columns of a table
   that `bgcl.load` has scaled, they are left as they are.
 - Dense numbers: each column is replaced by normal scores, `Phi^-1` of the share of nodes with a lower value, so that
-  neither unit nor skewness of a column matters. The degree is one more column. All columns come three times: of the
-  node, of its neighbors, and of theirs, so that the encoder can compare a node with its neighborhood.
+  neither unit nor skewness of a column matters. The degree is one more column, with weights of edges the sum of the
+  weights. All columns come three times: of the node, of its neighbors, and of theirs (means by weight), so that the
+  encoder can compare a node with its neighborhood.
 """
 
 from dataclasses import replace
@@ -24,7 +25,7 @@ from bgcl.graph.prepared import (
     to_dense,
     within_range,
 )
-from bgcl.graph.sparse import spmm
+from bgcl.graph.sparse import row_sum, spmm
 
 KNOTS = 256
 NEIGHBORHOODS = 2  # how many times dense numbers are averaged over neighbors
@@ -129,12 +130,18 @@ def _is_count(features: Features) -> bool:
 
 
 def _with_degree(graph: PreparedGraph) -> Tensor:
-    degree = graph.connections.pointer.diff().float()[:, None]
+    if graph.weights is None:
+        degree = graph.connections.pointer.diff().float()[:, None]
+    else:
+        degree = row_sum(graph.connections, graph.weights[:, None])
     return torch.cat([to_dense(graph.features), degree], 1)
 
 
 def _mean_of_neighbors(graph: PreparedGraph, columns: Tensor) -> Tensor:
     """The mean of each column over a node's connections, `(N, F)`."""
+    if graph.weights is not None:
+        share = graph.weights / row_sum(graph.connections, graph.weights[:, None])[graph.connections.row, 0]
+        return spmm(graph.connections, share, columns)
     total = spmm(graph.connections, torch.ones(len(graph.connections), device=columns.device), columns)
     return total / graph.connections.pointer.diff().to(total)[:, None]
 

@@ -24,11 +24,13 @@ from small import (
     loop_layer,
     make_graph,
     on_connections,
+    on_matrix,
     random_adjacency,
     random_encoder,
     random_features,
     random_graph,
     seeded,
+    with_weights,
 )
 
 ORDERS = ["propagate", "transform"]
@@ -55,20 +57,24 @@ def on_entries(graph: PreparedGraph, dense: np.ndarray) -> Tensor:
     width_out=st.integers(1, 4),
     blocks=st.integers(1, 9),
     sparse=st.booleans(),
+    weighted=st.booleans(),
     normalize_after=st.booleans(),
     order=st.sampled_from(ORDERS),
     seed=st.integers(0, 1000),
 )
 def test_layer_is_the_triple_loop_over_nodes_and_feature_pairs(
-    nodes: int, width_in: int, width_out: int, blocks: int, sparse: bool, normalize_after: bool, order: str, seed: int
-) -> None:
+    nodes: int, width_in: int, width_out: int, blocks: int, sparse: bool, weighted: bool, normalize_after: bool,
+    order: str, seed: int,
+) -> None:  # fmt: skip
     graph = random_graph(nodes, width_in, sparse=sparse, seed=seed)
+    graph = with_weights(graph, seed) if weighted else graph
     layer = random_encoder((width_in, width_out), seed=seed, normalize_after=normalize_after).layers[0]
     masks = random_mask(nodes, blocks, seed)
     result = layer(graph, graph.features, LayerMask(connections=on_connections(graph, masks)), order)
     W, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
     by_feature = feature_masks(masks, width_in)
     A, X = dense_connections(graph), dense_features(graph)
+    A = on_matrix(graph, graph.weights) if weighted else A
     expected = loop_layer(A, by_feature, X, W, bias, normalize_after=normalize_after)
     np.testing.assert_allclose(result.detach().numpy(), expected, atol=1e-10)
 

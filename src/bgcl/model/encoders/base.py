@@ -226,7 +226,8 @@ def cheaper_order(graph: PreparedGraph, features: Features, blocks: int, width_o
 
 
 def kept_connections(graph: PreparedGraph, mask: LayerMask, like: Tensor) -> Tensor:
-    """The keep values of all connections, `(E, B)`; ones if nothing is masked."""
-    if mask.connections is not None:
-        return mask.connections
-    return torch.ones(len(graph.connections), 1, dtype=like.dtype, device=like.device)
+    """The weight of each connection times its keep values, `(E, B)`; keep values are 1 if nothing is masked."""
+    kept = mask.connections
+    if kept is None:
+        kept = torch.ones(len(graph.connections), 1, dtype=like.dtype, device=like.device)
+    return kept if graph.weights is None else kept * graph.weights[:, None]
