@@ -237,10 +237,19 @@ def test_three_labeled_nodes_of_a_class_are_enough(least):
 
 
 @pytest.mark.parametrize("few", [1, 2])
-def test_a_class_with_too_few_labeled_nodes_is_refused(few):
-    data = graph_with_counts([10, few])
-    with pytest.raises(BGCLError, match=f"Class 1 has {few} labeled nodes, but predictions need three or more"):
-        predict(FixedDraws(random_draws(data)), data, samples=16)
+def test_a_class_with_one_or_two_labeled_nodes_trains_every_head_and_is_never_held_out(few):
+    """A loop over the folds of the other nodes finds the head that predicts each node. A single node counts twice."""
+    data = graph_with_counts([10, 10, few])
+    draws = random_draws(data)
+    found = predict(FixedDraws(draws), data, samples=16, training_draws=6, folds=3)
+    labels, always = np.asarray(data.y), np.arange(20, 20 + few)
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(np.arange(20), labels[:20]))
+    for node in range(NODES):
+        train = next((train for train, test in folds if node in test), np.arange(20))
+        train = np.concatenate([train, always, always[: 2 - few]])
+        head = MixtureClassifier().fit(draws[:6, train], labels[train])
+        expected = head.predict_proba(draws[6:, [node]])[0]
+        np.testing.assert_allclose(found.uncertainty.probability[node], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("samples", [5, 10])

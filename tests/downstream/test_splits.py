@@ -158,6 +158,41 @@ def test_each_data_set_has_the_protocol_that_papers_use(name, protocol):
     assert usual_protocol(data) == protocol
 
 
+def graph_with_counts(counts: list[int]) -> Data:
+    y = torch.as_tensor(np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts)))
+    return Data(x=torch.zeros(len(y), 1), y=y)
+
+
+@pytest.mark.parametrize("protocol", ["grace", "bgrl", "bgrl-20", "half", "development"])
+@pytest.mark.parametrize("few", [1, 2, 3, 16])
+def test_every_class_trains_with_two_nodes_and_is_tested_if_it_has_three(protocol, few):
+    data = graph_with_counts([900, 80, few])
+    y, sizes = data.y.numpy(), set()
+    for split in splits(data, protocol):
+        count = np.bincount(y[split.train], minlength=3)
+        there = (y[development_half(len(y))] == 2).sum() if protocol == "development" else few
+        assert count[2] >= min(2, there)
+        assert count[1] >= 2
+        sizes.add(tuple(len(part) for part in parts(split)))
+        assert len(set.union(*parts(split))) == sum(len(part) for part in parts(split))
+        if few >= 16 and protocol != "half":
+            assert (y[split.test] == 2).any()
+    assert len(sizes) == 1, "nodes change places, and no part grows"
+
+
+def test_splits_with_two_of_every_class_stay_as_chance_makes_them():
+    data = graph_with_counts([500, 400, 300])
+    for i, split in enumerate(splits(data, "grace", 10, seed=4)):
+        nodes = np.random.default_rng((4, i)).permutation(1200)
+        np.testing.assert_array_equal(split.train, nodes[:120])
+        np.testing.assert_array_equal(split.test, nodes[120:])
+
+
+def test_half_is_the_usual_protocol_if_a_tenth_is_too_few_for_every_class():
+    assert usual_protocol(graph_with_counts([20, 20, 19])) == "half"
+    assert usual_protocol(graph_with_counts([20, 20, 20])) == "grace"
+
+
 class TestRefused:
     def refused(self, message, data, *args):
         with pytest.raises(BGCLError, match=message) as caught:
@@ -174,11 +209,14 @@ class TestRefused:
     def test_labels_that_are_not_class_numbers(self, y):
         self.refused("one class number for each node", Data(x=torch.zeros(20, 1), y=y))
 
-    def test_a_class_without_a_training_node(self):
-        data = labeled_graph()
+    def test_a_class_without_a_training_node_in_published_masks(self):
+        data = masked(labeled_graph())
         data.y = torch.zeros(100, dtype=torch.long)
-        data.y[-1] = 5
-        self.refused("Class 5 has no training node in split 1 of the protocol 'grace'", data)
+        data.y[int(torch.where(data.test_mask)[0][0])] = 5
+        self.refused("Class 5 has no training node in split 1 of the protocol 'public'", data, "public")
+
+    def test_two_training_nodes_of_every_class_that_do_not_fit(self):
+        self.refused("10 of 100 labeled nodes train.*or use the protocol half", labeled_graph(100, classes=6))
 
     def test_an_unknown_protocol_names_the_nearest(self):
         self.refused("Unknown protocol 'grac'. Did you mean grace?", labeled_graph(), "grac")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bgcl.cli.later_labels import LabelChoice, relabeled
+from bgcl.cli.later_labels import LabelChoice, relabeled, settled
 from bgcl.cli.opening import open_run
 from bgcl.cli.options import (
     TABLE_FILE,
@@ -19,6 +19,7 @@ from bgcl.cli.options import (
     LaterUnknown,
     ManySamples,
     Quiet,
+    SmallClasses,
     TrainingGraph,
 )
 from bgcl.cli.output_place import check_not_read
@@ -71,6 +72,7 @@ def evaluate(
     missing_label: LaterMissing = None,
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
+    small_classes: SmallClasses = "leave-out",
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -93,12 +95,17 @@ def evaluate(
     first = opened[0][0]
     for run, (model, _) in zip(runs, opened, strict=True):
         check_not_read(out, run, model, graph, labels)
-    labeled = [relabeled(data, choice, quiet or i > 0) for i, (_, data) in enumerate(opened)]
-    data, of_labels = labeled[0]
+    graphs, of_labels = [], dict[str, Any]()
+    for i, (_, data) in enumerate(opened):
+        labeled, counts = relabeled(data, choice, quiet or i > 0)
+        labeled, _, note = settled(labeled, None, small_classes, quiet or i > 0)
+        graphs.append(labeled)
+        of_labels = counts | note
+    data = graphs[0]
     chosen, show = protocol or usual_protocol(data), not quiet and not json
     results = [
-        evaluate_model(model, graph_, chosen, splits, head=head, seed=seed, progress=show, **how)
-        for (model, _), (graph_, _) in zip(opened, labeled, strict=True)
+        evaluate_model(model, labeled, chosen, splits, head=head, seed=seed, progress=show, **how)
+        for (model, _), labeled in zip(opened, graphs, strict=True)
     ]
     scores = summary(results)
     facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}

@@ -61,6 +61,16 @@ def relabeled(data: "Data", choice: LabelChoice, quiet: bool) -> "tuple[Data, di
     return found.data, {"labels": {"file": choice.file, **counts}}
 
 
+def settled(data: "Data", other: "Data | None", small: str, quiet: bool) -> "tuple[Data, Data | None, dict[str, str]]":
+    """The graphs with what `--small-classes` makes of their labels, and facts. What was done is printed to stderr."""
+    from bgcl.downstream.small_classes import settle_classes
+
+    data, other, note = settle_classes(data, other, small=small)
+    if note and not quiet:
+        print(visible(f"Note: {note}"), file=sys.stderr)
+    return data, other, {"small_classes": note} if note else {}
+
+
 def training_labels(
     model: "BGCL", data: "Data", run: Path, graph: str | None, choice: LabelChoice, quiet: bool
 ) -> "Data | None":

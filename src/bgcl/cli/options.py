@@ -187,6 +187,13 @@ ForgetLabels = Annotated[
     typer.Option("--forget-labels", rich_help_panel=_LATER,
                  help="Use only the new labels, and none that the training graph has. Default: both."),
 ]  # fmt: skip
+SmallClasses = Annotated[
+    str,
+    typer.Option("--small-classes", metavar="WAY",
+                 help="What becomes of classes with fewer than 3 labeled nodes: leave-out (their nodes count as "
+                 "unlabeled), merge (one class of them) or keep (no node of theirs is held out). If fewer than two "
+                 "classes would be left, all are kept."),
+]  # fmt: skip
 TABLE_FILE = "File to write: .csv, .parquet or .json."
 SpreadsheetSafe = Annotated[
     bool,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bgcl.cli.later_labels import LabelChoice, relabeled, training_labels
+from bgcl.cli.later_labels import LabelChoice, relabeled, settled, training_labels
 from bgcl.cli.opening import open_run_on
 from bgcl.cli.options import (
     TABLE_FILE,
@@ -22,6 +22,7 @@ from bgcl.cli.options import (
     Quiet,
     RunFolder,
     Samples,
+    SmallClasses,
     SpreadsheetSafe,
 )
 from bgcl.cli.output_place import check_not_read
@@ -41,6 +42,7 @@ def predict(
     missing_label: LaterMissing = None,
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
+    small_classes: SmallClasses = "leave-out",
     spreadsheet_safe: SpreadsheetSafe = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -51,6 +53,8 @@ def predict(
     The classifiers are trained on the labels of the training graph, and on those of --graph and --labels.
     """
     from bgcl.data.output import check_ending, write_table
+    from bgcl.downstream.known_labels import gather_labels
+    from bgcl.downstream.prediction import class_names
     from bgcl.downstream.prediction import predict as predict_nodes
 
     check_ending(out, spreadsheet_safe=spreadsheet_safe)
@@ -60,14 +64,19 @@ def predict(
     check_not_read(out, run, model, graph, nodes, labels)
     data, of_labels = relabeled(data, choice, quiet)
     labels_from = training_labels(model, data, run, graph, choice, quiet)
+    given = gather_labels(data, labels_from)
+    data, labels_from, of_classes = settled(data, labels_from, small_classes, quiet)
     show = not (quiet or json)
     found = predict_nodes(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
     columns = found.columns()
+    if of_classes:  # a label that was left out is still the label of its node
+        columns["label"] = class_names(given.of_nodes(len(found.label)), given.names)
     write_table(out, columns, spreadsheet_safe=spreadsheet_safe)
     labeled = found.label >= 0
     facts = {
         "file": str(out), "nodes": len(found.label), "labeled": int(labeled.sum()),
-        "agree_with_label": int((found.predicted == found.label)[labeled].sum()), "columns": list(columns), **of_labels,
+        "agree_with_label": int((found.predicted == found.label)[labeled].sum()), "columns": list(columns),
+        **of_labels, **of_classes,
     }  # fmt: skip
     if json:
         print_json(facts)

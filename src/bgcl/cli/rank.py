@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bgcl.cli.later_labels import LabelChoice, relabeled, training_labels
+from bgcl.cli.later_labels import LabelChoice, relabeled, settled, training_labels
 from bgcl.cli.opening import open_run_on
 from bgcl.cli.options import (
     TABLE_FILE,
@@ -22,6 +22,7 @@ from bgcl.cli.options import (
     Quiet,
     RunFolder,
     Samples,
+    SmallClasses,
     SpreadsheetSafe,
 )
 from bgcl.cli.output_place import check_not_read
@@ -66,6 +67,7 @@ def rank(
     missing_label: LaterMissing = None,
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
+    small_classes: SmallClasses = "leave-out",
     spreadsheet_safe: SpreadsheetSafe = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -107,6 +109,7 @@ def rank(
         columns = {"astd": moments(draws).astd.cpu().numpy()}
     else:
         labels_from = training_labels(model, data, run, graph, choice, quiet)
+        data, labels_from, _ = settled(data, labels_from, small_classes, quiet)
         found = predict(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
         columns = dict(found.columns())
     values = np.asarray(columns[measure])

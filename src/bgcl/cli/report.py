@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bgcl.cli.later_labels import LabelChoice, relabeled
+from bgcl.cli.later_labels import LabelChoice, relabeled, settled
 from bgcl.cli.opening import open_run
 from bgcl.cli.options import (
     DrawSeed,
@@ -19,6 +19,7 @@ from bgcl.cli.options import (
     Quiet,
     RunFolder,
     Samples,
+    SmallClasses,
     TrainingGraph,
 )
 from bgcl.cli.printing import print_json, say
@@ -38,6 +39,7 @@ def report(
     missing_label: LaterMissing = None,
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
+    small_classes: SmallClasses = "leave-out",
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -51,6 +53,9 @@ def report(
     choice.check(None)
     model, data = open_run(run, graph, quiet)
     data, of_labels = relabeled(data, choice, quiet)
+    if data.y is not None and bool((data.y >= 0).any()):
+        data, _, of_classes = settled(data, None, small_classes, quiet)
+        of_labels |= of_classes
     write(model, data, page, samples=samples, seed=seed, progress=not (quiet or json))
     size = page.stat().st_size
     if json:

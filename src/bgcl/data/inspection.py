@@ -136,7 +136,9 @@ def _look_at_labels(found: Inspection, y: Array, names: Any, row: Array, column:
             )
     small = {name: n for name, n in found.classes.items() if 0 < n < FEW_LABELS}
     for name, n in list(small.items())[:3]:
-        found.warnings.append(f"Class {name} has {n} labeled node(s). Predictions need {FEW_LABELS} or more.")
+        found.warnings.append(
+            f"Class {name} has {n} labeled node(s), fewer than {FEW_LABELS}. It is left out (--small-classes)."
+        )
     if len([n for n in found.classes.values() if n]) == 1:
         found.warnings.append("All labeled nodes have the same class, so there is nothing to predict.")
     elif counts.size and counts.max() > 0.95 * counts.sum():

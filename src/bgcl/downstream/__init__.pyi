@@ -3,6 +3,7 @@ from .node_draws import NodeDraws
 from .parts import BestPartClassifier
 from .pipeline import Embedding
 from .prediction import NodePredictions
+from .small_classes import settle_classes
 from .splits import Split
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "Split",
     "SplitResult",
     "evaluate_draws",
+    "settle_classes",
     "summary",
 ]

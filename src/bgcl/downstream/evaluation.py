@@ -23,6 +23,7 @@ from torch import Tensor
 
 from bgcl.arguments import check_model, shown, whole
 from bgcl.downstream.classifier import HeadStack, MixtureClassifier
+from bgcl.downstream.small_classes import with_pairs
 from bgcl.downstream.splits import Split, labels_of, splits
 from bgcl.errors import BGCLError
 from bgcl.measures.metrics import (
@@ -140,9 +141,10 @@ def evaluate_draws(
         raise BGCLError("There are no draws. An evaluation needs one or more.")
     if first.shape[1] != len(labels):
         raise BGCLError(f"There are draws of {first.shape[1]} nodes, but {len(labels)} labels.")
+    training = [with_pairs(split.train, labels) for split in chosen]
     # Heads are small problems, so each is fitted by one thread, and several heads at the same time.
     with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
-        heads = list(pool.map(lambda split: head().fit(first[:, split.train], labels[split.train]), chosen))
+        heads = list(pool.map(lambda train: head().fit(first[:, train], labels[train]), training))
     found = predict_all(heads, _rest_or(first, stream), [split.test for split in chosen], set_size)
     return [
         SplitResult(split.test, head_.classes_, _codes(head_, labels[split.test]), uncertainty, head_.C_)

@@ -1,11 +1,13 @@
 """The labels that train heads: those of a graph, and those of another graph that has some of the same nodes."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from bgcl.data.ids import id_texts
 from bgcl.downstream.splits import labels_of
@@ -69,6 +71,22 @@ def gather_labels(data: "Data", other: "Data | None" = None) -> KnownLabels:
     there = there[~((match[there] >= 0) & (own[match[there]] >= 0))]
     labels = np.concatenate([theirs[there], own[here]])
     return KnownLabels(labels, np.concatenate([match[there], here]), here, there, names)
+
+
+def align_classes(data: "Data", other: "Data | None") -> "tuple[Data, Data | None]":
+    """Both graphs with the same classes in the same order."""
+    if other is None:
+        return data, None
+    data, other = copy.copy(data), copy.copy(other)
+    if _labels_or_none(data) is None:
+        names = getattr(other, "classes", None)
+        data.y = None
+    else:
+        theirs, names = _with_same_classes(data, other)
+        other.y = torch.from_numpy(theirs)
+    if names is not None:
+        data.classes = other.classes = list(names)
+    return data, other
 
 
 def _labels_or_none(data: "Data") -> Array | None:

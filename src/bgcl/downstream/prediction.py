@@ -18,6 +18,7 @@ from bgcl.data.memory import check_fits, free_memory
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import default_training_draws, head_for, predict_all
 from bgcl.downstream.known_labels import gather_labels
+from bgcl.downstream.small_classes import FEWEST, with_pairs
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import MEASURES, Uncertainty
 from bgcl.model.posterior import RunningMoments
@@ -103,7 +104,8 @@ def predict(
         samples: how many embeddings to draw.
         training_draws: how many of them train the heads. Default: 20, or 2 for embeddings in parts, and at most half
             of the samples.
-        folds: the number of folds; fewer if a class has fewer labeled nodes.
+        folds: the number of folds; fewer if a class has fewer labeled nodes. No fold holds out a class with fewer
+            than three, see `bgcl.downstream.settle_classes` for other ways.
         seed: seed of the draws. Default: the seed of the model.
         labels_from: a graph with more labels, such as the training graph. A node that has a label in both graphs, by
             its id, has that of `data`. Classes are matched by their names.
@@ -113,7 +115,7 @@ def predict(
         The predictions.
 
     Raises:
-        BGCLError: a class has fewer than three labeled nodes, there is only one class, or there are too few samples.
+        BGCLError: there is only one class, or there are too few samples.
 
     >>> import bgcl
     >>> data = bgcl.example_graph()
@@ -165,7 +167,6 @@ def predict_draws(
     """
     known = gather_labels(data, labels_from)
     labels, names = known.labels, known.names
-    _check_counts(labels, names)
     running = RunningMoments()
     stream = (running.add(draw).cpu().numpy() for draw in draws)
     others = None if labeled_draws is None else (draw.cpu().numpy() for draw in labeled_draws)
@@ -202,25 +203,20 @@ def _fit_heads(
         return list(pool.map(lambda train: head().fit(draws[:, train], labels[train]), training))
 
 
-def _check_counts(labels: Array, names: Sequence[Any] | None) -> None:
-    counts = np.bincount(labels)
-    present = np.flatnonzero(counts)
-    rarest = present[counts[present].argmin()]
-    if counts[rarest] < 3:
-        raise BGCLError(
-            f"Class {rarest if names is None else names[rarest]} has {counts[rarest]} labeled nodes, but predictions "
-            "need three or more of each class. Label more nodes of this class."
-        )
-
-
 def _fold_nodes(labels: Array, node: Array, num_nodes: int, folds: int) -> list[tuple[Array, Array]]:
     """For each head, the labels that train it, by their numbers, and the nodes of the graph that it predicts."""
-    counts, every = np.bincount(labels), np.arange(len(labels))
-    # With at most as many folds as the rarest class has nodes, each training part has at least two nodes of it.
-    split = StratifiedKFold(int(min(folds, counts[counts > 0].min())), shuffle=True, random_state=0)
-    parts = [(train, node[test][node[test] >= 0]) for train, test in split.split(every, labels)]
-    others = np.setdiff1d(np.arange(num_nodes), np.concatenate([test for _, test in parts]))
-    return [(train, test) for train, test in [*parts, (every, others)] if len(test)]
+    every = np.arange(len(labels))
+    small = np.bincount(labels)[labels] < FEWEST  # the rest of such a class would be too few to learn from
+    held, always = every[~small], every[small]
+    parts = []
+    if len(held):
+        counts = np.bincount(labels[held])
+        # With at most as many folds as the rarest class has nodes, each training part has at least two nodes of it.
+        split = StratifiedKFold(int(min(folds, counts[counts > 0].min())), shuffle=True, random_state=0)
+        parts = [(held[train], node[held[test]]) for train, test in split.split(held, labels[held])]
+    parts = [(np.concatenate([train, always]), nodes[nodes >= 0]) for train, nodes in parts]
+    others = np.setdiff1d(np.arange(num_nodes), np.concatenate([node[:0], *(nodes for _, nodes in parts)]))
+    return [(with_pairs(train, labels), nodes) for train, nodes in [*parts, (every, others)] if len(nodes)]
 
 
 def _merge(found: Sequence[Uncertainty], nodes: Sequence[Array], num_nodes: int) -> Uncertainty:

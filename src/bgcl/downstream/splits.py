@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+PAIR = 2  # training nodes of a class that a head needs to be cross-validated
+
 
 @dataclass(frozen=True)
 class Split:
@@ -43,6 +45,9 @@ def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed
     - `public`: the published masks, `data.train_mask`, `data.val_mask` and `data.test_mask`;
     - `wikics`: the 20 published splits of WikiCS;
     - `development`: the same as `grace` within a fixed half of the nodes, on which settings may be chosen.
+
+    A random split has two training nodes of every class. Where chance would give fewer, nodes of the class change
+    places with nodes of larger classes.
 
     The same seed gives the same splits, for every method and every `count`.
 
@@ -82,9 +87,17 @@ def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed
 
 
 def usual_protocol(data: "Data") -> str:
-    """The protocol that papers use for a data set: `wikics`, `bgrl` for Amazon and Coauthor, or else `grace`."""
+    """The protocol that papers use for a data set: `wikics`, `bgrl` for Amazon and Coauthor, or else `grace`.
+
+    If a tenth of the labeled nodes is too few for two of every class, it is `half`.
+    """
     name = getattr(data, "name", None) or ""
-    return "wikics" if name == "wikics" else "bgrl" if name.startswith(("amazon", "coauthor")) else "grace"
+    if name == "wikics" or name.startswith(("amazon", "coauthor")):
+        return "wikics" if name == "wikics" else "bgrl"
+    labels = labels_of(data)
+    counts = np.bincount(labels[labels >= 0])
+    # Of few labels, a tenth has not two nodes of every class.
+    return "grace" if np.minimum(counts, PAIR).sum() <= max(int(0.1 * counts.sum()), PAIR) else "half"
 
 
 def labels_of(data: "Data") -> Array:
@@ -105,16 +118,43 @@ def _random(parts: tuple[float, float], default: int) -> Callable[["Data", int |
     """A protocol of random splits; `parts` are the shares of training and validation nodes."""
 
     def make(data: "Data", count: int | None, seed: int) -> list[Split]:
-        labeled = np.flatnonzero(labels_of(data) >= 0)
+        labels = labels_of(data)
+        labeled = np.flatnonzero(labels >= 0)
         cut = [int(parts[0] * len(labeled)), int(parts[0] * len(labeled)) + int(parts[1] * len(labeled))]
         if cut[0] < 2:
             raise BGCLError(
                 f"Only {len(labeled)} nodes are labeled: too few to train on {parts[0]:.0%} of them. Label more nodes."
             )
         chosen = (np.random.default_rng((seed, i)).permutation(labeled) for i in range(count or default))
-        return [Split(*np.split(nodes, cut)) for nodes in chosen]
+        return [Split(*np.split(_with_every_class(nodes, cut[0], labels), cut)) for nodes in chosen]
 
     return make
+
+
+def _with_every_class(nodes: Array, cut: int, labels: Array) -> Array:
+    """An order of nodes in which the first `cut` have two of every class, or all that there are.
+
+    The order stays as it is if it has them. If not, the first nodes of a class that are further back change places with
+    the last ones of the class that has most. This class keeps two or more itself.
+    """
+    _, codes, counts = np.unique(labels[nodes], return_inverse=True, return_counts=True)
+    wanted, have = np.minimum(counts, PAIR), np.bincount(codes[:cut], minlength=len(counts))
+    if (have >= wanted).all():
+        return nodes
+    if wanted.sum() > cut:
+        raise BGCLError(
+            f"{cut} of {len(nodes)} labeled nodes train, which is too few for two of each of {len(counts)} classes. "
+            "Label more nodes, or use the protocol half."
+        )
+    order = np.arange(len(nodes))
+    for few in np.flatnonzero(have < wanted):
+        for back in np.flatnonzero(codes[order[cut:]] == few)[: wanted[few] - have[few]] + cut:
+            most = int((have - wanted).argmax())
+            front = int(np.flatnonzero(codes[order[:cut]] == most)[-1])
+            order[[front, back]] = order[[back, front]]
+            have[few] += 1
+            have[most] -= 1
+    return np.asarray(nodes[order])
 
 
 def development_half(nodes: int) -> Array:
@@ -133,7 +173,8 @@ def _development(data: "Data", count: int | None, seed: int) -> list[Split]:
             f"Only {len(half)} nodes of the development half are labeled: too few to train on {cut}. Label more nodes."
         )
     chosen = (np.random.default_rng((seed + 7, i)).permutation(half) for i in range(count or 20))
-    return [Split(nodes[:cut], nodes[:0], nodes[cut:]) for nodes in chosen]
+    parts = (_with_every_class(nodes, cut, labels) for nodes in chosen)
+    return [Split(nodes[:cut], nodes[:0], nodes[cut:]) for nodes in parts]
 
 
 def _public(data: "Data", count: int | None, seed: int) -> list[Split]:

@@ -139,14 +139,7 @@ def _why_no_predictions(data: "Data") -> str | None:
         labels = labels_of(data)
     except BGCLError as error:
         return str(error)
-    present, counts = np.unique(labels[labels >= 0], return_counts=True)
-    if len(present) < 2:
-        return "All labeled nodes are of one class."
-    if counts.min() < 3:
-        few = int(counts.argmin())
-        name = _class_names(data, present)[few]
-        return f"Class {name} has {counts[few]} labeled nodes, and predictions need three or more of each class."
-    return None
+    return "All labeled nodes are of one class." if len(np.unique(labels[labels >= 0])) < 2 else None
 
 
 def _labels(data: "Data") -> tuple[Array, Array]:
