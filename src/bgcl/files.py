@@ -36,7 +36,7 @@ def atomic_write(path: str | os.PathLike[str], spare: "Spare | None" = None) -> 
         raise CannotWriteError(f"Cannot write {path}: {error.strerror}. Choose another folder.") from error
     older: tuple[Path, int] | None = None
     try:
-        _remove_leftovers(path.parent, path)
+        remove_leftovers(path.parent, path)
         yield part
         sync(part)
         older = _second_name(path) if spare else None
@@ -133,7 +133,7 @@ def _new(path: Path) -> tuple[Path, int]:
         os.close(handle)  # that process has removed it
 
 
-def _remove_leftovers(folder: Path, path: Path | None = None) -> None:
+def remove_leftovers(folder: Path, path: Path | None = None) -> None:
     """Remove temporary files, those of `path` or all, whose process is gone. The system has released their locks."""
     random = "[0-9a-f]" * 8
     name, ending = ("*", "*") if path is None else (glob.escape(path.name), glob.escape(path.suffix))
@@ -226,7 +226,7 @@ def sole_use(folder: str | os.PathLike[str]) -> Iterator[None]:
             now = time.strftime("%Y-%m-%d %H:%M:%S")
             os.truncate(handle, 0)
             os.write(handle, f"process {os.getpid()} on {platform.node()}, since {now}".encode())
-        _remove_leftovers(folder)
+        remove_leftovers(folder)
         yield
     finally:
         _held.pop(place, None)

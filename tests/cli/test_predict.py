@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bgcl import BGCL
+from bgcl.reporting.report.node_map import CLOUD
 from command_line import FAST, LONGER, check_refused, read_table, small_graph
 
 
@@ -36,3 +38,36 @@ def test_a_class_with_one_labeled_node_is_refused(run, tmp_path):
 
 def test_a_file_of_an_unknown_format_is_refused(run_trained):
     check_refused(run_trained("predict", "r", "--out", "p.xls"), "must end in .csv, .parquet or .json")
+
+
+def test_predictions_are_kept_in_the_run_and_used_again_and_shared(run_trained, monkeypatch):
+    """The commands after the first one make no draws, besides those that the map of the page shows."""
+    run, samples = run_trained, ("--samples", "14")
+    assert run("evaluate", "r", "--splits", "1", "--no-floors", *samples)[0] == 0
+    assert len(list(Path("r", "kept").iterdir())) == 2
+    made = []
+    draws = BGCL.draws
+    monkeypatch.setattr(BGCL, "draws", lambda *given, **how: (made.append(d) or d for d in draws(*given, **how)))
+    for command in (["predict", "r", "--out", "p.csv"], ["rank", "r", "--json"], ["rank", "r", "--by", "astd"],
+                    ["embed", "r", "--out", "e.csv"], ["embed", "r", "--out", "e.npz", "--no-draws"]):  # fmt: skip
+        assert run(*command, *samples)[0] == 0
+    assert not made
+    assert run("report", "r", *samples)[0] == 0
+    assert len(made) == CLOUD
+    assert run("predict", "r", "--out", "fresh.csv", "--no-keep", *samples)[0] == 0
+    assert Path("p.csv").read_bytes() == Path("fresh.csv").read_bytes()
+    assert len(made) == CLOUD + 14
+
+
+def test_nothing_is_kept_if_the_user_does_not_want_it(run_trained):
+    for command in (["evaluate", "r", "--splits", "1", "--no-floors"], ["predict", "r", "--out", "p.csv"],
+                    ["rank", "r"], ["embed", "r", "--out", "e.csv"], ["report", "r"]):  # fmt: skip
+        assert run_trained(*command, "--no-keep", "--samples", "4")[0] == 0
+    assert not Path("r", "kept").exists()
+
+
+def test_a_run_that_cannot_be_written_still_predicts_and_says_so(run_trained):
+    Path("r", "kept").write_text("in the way")
+    code, _, err = run_trained("predict", "r", "--out", "p.csv", "--samples", "4")
+    assert code == 0
+    assert "Note: The predictions are not kept: Cannot write r/kept" in err

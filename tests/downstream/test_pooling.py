@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bgcl import BGCLError, MixtureClassifier
-from bgcl.downstream.classifier import HeadStack
+from bgcl.downstream.head_stack import HeadStack
 from bgcl.downstream.pooling import (
     GREATEST,
     LEAST,
@@ -320,9 +320,11 @@ def test_kernels_see_what_no_linear_head_can():
 def test_a_stack_of_pooled_heads_predicts_what_each_head_predicts():
     draws = parts_of((1.0, 0.5, 0.2))
     heads = [MixtureClassifier(**given).fit(draws, LABELS) for given in ({"parts": 3}, {"parts": (4, 8)}, {})]
-    found = HeadStack(heads).predict_proba(draws)  # (C, heads, N)
-    for i, head in enumerate(heads):
-        np.testing.assert_allclose(found[:, i].T, head.predict_proba(draws), atol=1e-5)
+    nodes = [np.arange(len(LABELS)), np.array([3, 1]), np.arange(5, len(LABELS))]  # all, few, most
+    found = HeadStack(heads).predict_proba(draws, nodes)  # (C, n_1 + n_2 + n_3)
+    parts = np.split(found, np.cumsum([len(own) for own in nodes])[:-1], axis=1)
+    for head, own, part in zip(heads, nodes, parts, strict=True):
+        np.testing.assert_allclose(part.T, head.predict_proba(draws[:, own]), atol=1e-5)
 
 
 @pytest.mark.parametrize("parts", [None, 1, (12,)])

@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from bgcl import BGCL, BGCLError, predict, uncertainty
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import head_for
-from bgcl.downstream.prediction import predict_draws
+from bgcl.downstream.prediction import NodePredictions, Prediction
 from bgcl.measures.uncertainty import MEASURES
 from bgcl.model import astd
 from trained import narrow
@@ -178,6 +178,13 @@ def test_without_ids_no_node_is_matched_and_one_head_predicts_all():
     head = MixtureClassifier().fit(draws[NODES][:6, labeled], np.asarray(old.y)[labeled])
     np.testing.assert_allclose(found.uncertainty.probability, head.predict_proba(draws[12][6:]), atol=1e-9)
     np.testing.assert_array_equal(found.label, -1)
+
+
+def predict_draws(draws, data: Data, **how) -> NodePredictions:
+    prediction = Prediction(data, **how)
+    for _ in prediction.watch(draws):
+        pass
+    return prediction.result()
 
 
 def test_predicting_from_draws_equals_predicting_from_the_model(model):

@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 import bgcl
 from bgcl import BGCL, BGCLError, predict
+from bgcl.downstream.kept_results import KeptResults
 from bgcl.measures.metrics import error_auroc, reliability
 from bgcl.measures.uncertainty import MEASURES
 from bgcl.reporting.report.contents import gather
@@ -96,14 +97,31 @@ def test_a_report_makes_each_draw_once(model, monkeypatch):
     assert len(made) == 16
 
 
-def test_a_summary_of_draws_passes_them_on_unchanged(model):
+@pytest.mark.parametrize("predict", [True, False])
+def test_a_summary_has_the_moments_and_the_first_of_the_draws(model, predict):
     data = make_graph()
-    summary = DrawSummary()
-    draws = torch.stack(list(summary.watch(model.draws(data, 16))))
-    torch.testing.assert_close(draws, model.sample(data, 16), rtol=0, atol=0)
-    torch.testing.assert_close(summary.moments().mean, draws.mean(0))
-    torch.testing.assert_close(summary.moments().std, draws.std(0))
-    np.testing.assert_array_equal(summary.first_draws(), draws[:CLOUD])
+    summary, draws = DrawSummary.of(model, data, 16, seed=None, predict=predict), model.sample(data, 16)
+    torch.testing.assert_close(summary.moments.mean, draws.mean(0))
+    torch.testing.assert_close(summary.moments.std, draws.std(0))
+    np.testing.assert_array_equal(summary.first, draws[:CLOUD])
+    assert (summary.predictions is not None) == predict
+
+
+@pytest.mark.parametrize("predict", [True, False])
+def test_after_a_summary_was_kept_only_the_draws_of_the_map_are_made_again(model, predict, monkeypatch, tmp_path):
+    data, kept, made = make_graph(), KeptResults(tmp_path, model), []
+    fresh = DrawSummary.of(model, data, 16, seed=None, predict=predict, kept=kept)
+    draws = BGCL.draws
+    monkeypatch.setattr(BGCL, "draws", lambda *args, **options: (made.append(d) or d for d in draws(*args, **options)))
+    again = DrawSummary.of(model, data, 16, seed=None, predict=predict, kept=kept)
+    assert len(made) == CLOUD
+    np.testing.assert_array_equal(again.first, fresh.first)
+    np.testing.assert_array_equal(again.moments.mean, fresh.moments.mean)
+    np.testing.assert_array_equal(again.moments.std, fresh.moments.std)
+    if predict:
+        np.testing.assert_array_equal(
+            again.predictions.uncertainty.probability, fresh.predictions.uncertainty.probability
+        )
 
 
 def test_a_graph_that_is_too_large_has_no_disagreement(model, monkeypatch):

@@ -36,6 +36,7 @@ def demo(
 
     from bgcl.data.store import load
     from bgcl.downstream.evaluation import evaluate, summary
+    from bgcl.downstream.kept_results import KeptResults
     from bgcl.estimator import BGCL
     from bgcl.files import sole_use
     from bgcl.measures.uncertainty import RECOMMENDED
@@ -53,13 +54,14 @@ def demo(
             _check_replaceable(out)
         fit_and_save(model, data, out, "cora", show=show)
         console.print(f"Training classifiers on the labels of 10 % of the papers, {SPLITS} random splits.")
-        results = evaluate(model, data, "grace", SPLITS, progress=show)
+        kept = KeptResults(out, model)  # the report shows the draws of the evaluation
+        results = evaluate(model, data, "grace", SPLITS, progress=show, kept=kept)
         plots = {"training.png": model.plot_training(), "drop_rates.png": model.plot_drop_rates()}
         for name, figure in plots.items():
             save(figure, out / name)
         pictures = [*(out / name for name in plots), *save_evaluation(results, out)]
         console.print("Drawing the map of the papers for the report.")
-        page = report(model, data, out / "report.html", progress=show)
+        page = report(model, data, out / "report.html", progress=show, kept=kept)
     first = results[0]
     order = np.argsort(getattr(first.uncertainty, RECOMMENDED))
     scores = summary([results])

@@ -5,8 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-from bgcl.cli.opening import open_run_on
-from bgcl.cli.options import DrawSeed, Json, OtherGraph, OtherNodes, Quiet, RunFolder, Samples, SpreadsheetSafe
+from bgcl.cli.opening import kept_in, open_run_on
+from bgcl.cli.options import (
+    DrawSeed,
+    Json,
+    Keep,
+    OtherGraph,
+    OtherNodes,
+    Quiet,
+    RunFolder,
+    Samples,
+    SpreadsheetSafe,
+)
 from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, say
 from bgcl.errors import BGCLError
@@ -33,6 +43,7 @@ def embed(
     graph: OtherGraph = None,
     nodes: OtherNodes = None,
     spreadsheet_safe: SpreadsheetSafe = False,
+    keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -70,11 +81,16 @@ def embed(
         )
     drawn = []
     show = not (quiet or json)
-    for draw in with_progress(model.draws(data, samples, hard=hard, seed=seed), samples, "draws", show=show):
-        running.add(draw)
-        if every_draw:
-            drawn.append(draw.cpu().numpy())
-    found = running.moments()
+    with kept_in(run, model, keep, not show) as kept:
+        found = None if kept is None or every_draw else kept.find_moments(data, samples, seed, hard)
+        if found is None:
+            for draw in with_progress(model.draws(data, samples, hard=hard, seed=seed), samples, "draws", show=show):
+                running.add(draw)
+                if every_draw:
+                    drawn.append(draw.cpu().numpy())
+            found = running.moments()
+            if kept is not None:
+                kept.keep_moments(data, seed, found, hard)
     parts = {"mean": found.mean, "std": found.std, "astd": found.astd}
     arrays: dict[str, Any] = {"ids": storable(data.ids)} if "ids" in data else {}
     arrays |= {name: tensor.cpu().numpy() for name, tensor in parts.items()}

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled
-from bgcl.cli.opening import open_run
+from bgcl.cli.opening import kept_in, open_run
 from bgcl.cli.options import (
     TABLE_FILE,
     DrawSeed,
     ForgetLabels,
     Json,
+    Keep,
     LaterId,
     LaterLabel,
     LaterLabels,
@@ -73,6 +74,7 @@ def evaluate(
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
     small_classes: SmallClasses = "leave-out",
+    keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -103,10 +105,12 @@ def evaluate(
         of_labels = counts | note
     data = graphs[0]
     chosen, show = protocol or usual_protocol(data), not quiet and not json
-    results = [
-        evaluate_model(model, labeled, chosen, splits, head=head, seed=seed, progress=show, **how)
-        for (model, _), labeled in zip(opened, graphs, strict=True)
-    ]
+    results = []
+    for run, (model, _), labeled in zip(runs, opened, graphs, strict=True):
+        with kept_in(run, model, keep and not appendix, not show) as kept:
+            results.append(
+                evaluate_model(model, labeled, chosen, splits, head=head, seed=seed, progress=show, kept=kept, **how)
+            )
     scores = summary(results)
     facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
     facts |= of_labels | {

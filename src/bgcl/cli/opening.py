@@ -2,6 +2,8 @@
 
 import dataclasses
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     from bgcl.data.reading import Reading
     from bgcl.data.recipe import Recipe
+    from bgcl.downstream.kept_results import KeptResults
     from bgcl.estimator import BGCL
 
 _LISTS = ("ignore", "categorical", "text", "header", "no_header")
@@ -108,3 +111,17 @@ def open_run_on(run: Path, graph: str | None, nodes: str | None, quiet: bool) ->
 
     model = BGCL.load(run)
     return model, graph_of(model, run, graph, nodes, quiet)
+
+
+@contextmanager
+def kept_in(run: Path, model: "BGCL", keep: bool, quiet: bool) -> "Iterator[KeptResults | None]":
+    """What earlier commands kept in a run, None if the user wants none. At the end, say what could not be kept."""
+    if not keep:
+        yield None
+        return
+    from bgcl.downstream.kept_results import KeptResults
+
+    kept = KeptResults(run, model)
+    yield kept
+    for note in [] if quiet else dict.fromkeys(kept.notes):
+        print(visible(f"Note: {note}"), file=sys.stderr)

@@ -194,6 +194,11 @@ SmallClasses = Annotated[
                  "unlabeled), merge (one class of them) or keep (no node of theirs is held out). If fewer than two "
                  "classes would be left, all are kept."),
 ]  # fmt: skip
+Keep = Annotated[
+    bool,
+    typer.Option("--keep/--no-keep", help="Keep predictions, and mean and deviation of the draws, in RUN/kept, and use "
+                 "what another command kept there."),
+]  # fmt: skip
 TABLE_FILE = "File to write: .csv, .parquet or .json."
 SpreadsheetSafe = Annotated[
     bool,

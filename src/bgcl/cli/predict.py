@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled, training_labels
-from bgcl.cli.opening import open_run_on
+from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
     TABLE_FILE,
     DrawSeed,
     ForgetLabels,
     Json,
+    Keep,
     LaterId,
     LaterLabel,
     LaterLabels,
@@ -44,6 +45,7 @@ def predict(
     forget_labels: ForgetLabels = False,
     small_classes: SmallClasses = "leave-out",
     spreadsheet_safe: SpreadsheetSafe = False,
+    keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -67,7 +69,10 @@ def predict(
     given = gather_labels(data, labels_from)
     data, labels_from, of_classes = settled(data, labels_from, small_classes, quiet)
     show = not (quiet or json)
-    found = predict_nodes(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
+    with kept_in(run, model, keep, not show) as kept:
+        found = predict_nodes(
+            model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept
+        )
     columns = found.columns()
     if of_classes:  # a label that was left out is still the label of its node
         columns["label"] = class_names(given.of_nodes(len(found.label)), given.names)

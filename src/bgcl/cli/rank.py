@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled, training_labels
-from bgcl.cli.opening import open_run_on
+from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
     TABLE_FILE,
     DrawSeed,
     ForgetLabels,
     Json,
+    Keep,
     LaterId,
     LaterLabel,
     LaterLabels,
@@ -69,6 +70,7 @@ def rank(
     forget_labels: ForgetLabels = False,
     small_classes: SmallClasses = "leave-out",
     spreadsheet_safe: SpreadsheetSafe = False,
+    keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -76,12 +78,11 @@ def rank(
     import numpy as np
 
     from bgcl.data.output import check_ending, write_table
+    from bgcl.downstream.kept_results import moments_of
     from bgcl.downstream.prediction import predict
     from bgcl.downstream.splits import labels_of
     from bgcl.measures.acquisition import acquire
     from bgcl.measures.acquisition import rank as order_of
-    from bgcl.model.posterior import moments
-    from bgcl.progress import with_progress
 
     measure = _measure(by)
     if out is not None:
@@ -105,13 +106,17 @@ def rank(
     elif measure == "astd":
         if samples < 2:
             raise BGCLError(f"A standard deviation needs 2 samples or more. Got {samples} instead.")
-        draws = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=show)
-        columns = {"astd": moments(draws).astd.cpu().numpy()}
+        with kept_in(run, model, keep, not show) as kept:
+            found = moments_of(model, data, samples, seed=seed, kept=kept, progress=show)
+        columns = {"astd": found.astd.cpu().numpy()}
     else:
         labels_from = training_labels(model, data, run, graph, choice, quiet)
         data, labels_from, _ = settled(data, labels_from, small_classes, quiet)
-        found = predict(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
-        columns = dict(found.columns())
+        with kept_in(run, model, keep, not show) as kept:
+            predicted = predict(
+                model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept
+            )
+        columns = dict(predicted.columns())
     values = np.asarray(columns[measure])
     chosen = acquire(values, model.embed(data).numpy(), top, among=among) if diverse else order_of(values, among)
     best = chosen[:top]

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled
-from bgcl.cli.opening import open_run
+from bgcl.cli.opening import kept_in, open_run
 from bgcl.cli.options import (
     DrawSeed,
     ForgetLabels,
     Json,
+    Keep,
     LaterId,
     LaterLabel,
     LaterLabels,
@@ -40,6 +41,7 @@ def report(
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
     small_classes: SmallClasses = "leave-out",
+    keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -56,7 +58,9 @@ def report(
     if data.y is not None and bool((data.y >= 0).any()):
         data, _, of_classes = settled(data, None, small_classes, quiet)
         of_labels |= of_classes
-    write(model, data, page, samples=samples, seed=seed, progress=not (quiet or json))
+    show = not (quiet or json)
+    with kept_in(run, model, keep, not show) as kept:
+        write(model, data, page, samples=samples, seed=seed, progress=show, kept=kept)
     size = page.stat().st_size
     if json:
         print_json({"file": str(page), "nodes": data.num_nodes, "bytes": size, **of_labels})

@@ -1,4 +1,5 @@
 from .evaluation import SplitResult, evaluate_draws, summary
+from .kept_results import KeptResults
 from .node_draws import NodeDraws
 from .parts import BestPartClassifier
 from .pipeline import Embedding
@@ -9,6 +10,7 @@ from .splits import Split
 __all__ = [
     "BestPartClassifier",
     "Embedding",
+    "KeptResults",
     "NodeDraws",
     "NodePredictions",
     "Split",

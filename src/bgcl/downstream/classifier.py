@@ -200,11 +200,11 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         return np.zeros((draws.shape[2] + 1) * len(self.classes_))
 
     def _moved(self, parameters: Array, center: Array, scale: float) -> Array:
-        W, c = _split(parameters, len(center), len(self.classes_))
+        W, c = split_parameters(parameters, len(center), len(self.classes_))
         return np.concatenate([(W / scale).ravel(), c - center @ W / scale])
 
     def _turned_back(self, parameters: Array, basis: Array) -> Array:
-        W, c = _split(parameters, basis.shape[1], len(self.classes_))
+        W, c = split_parameters(parameters, basis.shape[1], len(self.classes_))
         return np.concatenate([(basis @ W).ravel(), c])
 
     def _objective(self, draws: Array, y: Array) -> Objective:
@@ -215,7 +215,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         row = np.tile(y, samples)
 
         def objective(parameters: Array, penalty: float) -> tuple[float, Array]:
-            W, c = _split(parameters.astype(X.dtype), width, classes)
+            W, c = split_parameters(parameters.astype(X.dtype), width, classes)
             logits = W.T @ X + c[:, None]  # (C, S N)
             logits -= logits.max(0)
             p = np.exp(logits)
@@ -232,7 +232,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         return objective
 
     def _log_likelihoods(self, parameters: Array, draws: Array, y: Array) -> Array:
-        W, c = _split(parameters, draws.shape[2], len(self.classes_))
+        W, c = split_parameters(parameters, draws.shape[2], len(self.classes_))
         logits = np.ascontiguousarray(np.moveaxis(draws @ W + c, 2, 0))  # (C, S, N)
         logits -= logits.max(0)
         own = logits[y, :, np.arange(len(y))].T  # (S, N)
@@ -255,7 +255,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         return np.asarray(areas)
 
     def _parts(self, parameters: Array) -> tuple[Array, Array]:
-        return _split(parameters, len(parameters) // len(self.classes_) - 1, len(self.classes_))
+        return split_parameters(parameters, len(parameters) // len(self.classes_) - 1, len(self.classes_))
 
     def predict_samples(self, draws: object) -> Array:
         """Predict class probabilities with each draw.
@@ -271,7 +271,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
             BGCLError: the draws are not valid, or have another width than in `fit`.
         """
         X = self._draws(draws)
-        W, c = _split(self.coefficients_.astype(X.dtype), X.shape[2], len(self.classes_))
+        W, c = split_parameters(self.coefficients_.astype(X.dtype), X.shape[2], len(self.classes_))
         logits = X @ W + c
         if hasattr(self, "kernel_"):
             for i, draw in enumerate(X):
@@ -299,38 +299,13 @@ class KernelPart:
         """The part of the logits of rows `(N, d)`, `(N, C)`."""
         return self.kernels.products(rows, self.coefficients)
 
-
-class HeadStack:
-    """Several classifiers with the same classes. One matrix product predicts with all of them."""
-
-    def __init__(self, heads: Sequence[MixtureClassifier]) -> None:
-        if any(not np.array_equal(head.classes_, heads[0].classes_) for head in heads):
-            raise BGCLError("The heads have different classes. Fit all of them to the same classes.")
-        self.heads, self.classes = heads, len(heads[0].classes_)
-        split = [_split(head.coefficients_, head.n_features_in_, self.classes) for head in heads]
-        self.W = np.stack([W for W, _ in split], axis=2).reshape(-1, self.classes * len(heads)).T  # (C heads, d)
-        self.c = np.stack([c for _, c in split], axis=1).reshape(-1, 1)
-
-    def predict_proba(self, draws: object) -> Array:
-        """Class probabilities of each head's mixture over draws `(S, N, d)`. Classes come first: `(C, heads, N)`."""
-        X = as_draws(draws, self.heads[0].normalize, self.heads[0])
-        W, c = np.ascontiguousarray(self.W, dtype=X.dtype), self.c.astype(X.dtype)
-        mean = np.zeros((self.classes, len(self.heads), X.shape[1]), dtype=X.dtype)
-        for draw in X:
-            p = (W @ draw.T + c).reshape(mean.shape)
-            for i, head in enumerate(self.heads):
-                if hasattr(head, "kernel_"):
-                    p[:, i] += head.kernel_.logits(draw).T
-                if hasattr(head, "stretch_"):
-                    head.stretch_(p[:, i], axis=0)
-            p -= p.max(0)
-            np.exp(p, out=p)
-            p /= p.sum(0) * len(X)
-            mean += p
-        return mean
+    def logits_of(self, rows: Array, nodes: Array) -> Array:
+        """The same for some of the rows, `(n, C)`. To copy most of the rows would take longer than to use all."""
+        return self.logits(rows[nodes]) if 2 * len(nodes) < len(rows) else self.logits(rows)[nodes]
 
 
-def _split(parameters: Array, width: int, classes: int) -> tuple[Array, Array]:
+def split_parameters(parameters: Array, width: int, classes: int) -> tuple[Array, Array]:
+    """W `(d, C)` and c `(C,)` of the parameters of a classifier."""
     return parameters[: width * classes].reshape(width, classes), parameters[width * classes :]
 
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,8 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from bgcl.arguments import check_model, shown, whole
-from bgcl.downstream.classifier import HeadStack, MixtureClassifier
+from bgcl.downstream.classifier import MixtureClassifier
+from bgcl.downstream.head_stack import HeadStack
 from bgcl.downstream.small_classes import with_pairs
 from bgcl.downstream.splits import Split, labels_of, splits
 from bgcl.errors import BGCLError
@@ -43,6 +44,8 @@ from bgcl.progress import with_progress
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from bgcl.downstream.kept_results import KeptResults
+    from bgcl.downstream.prediction import Prediction
     from bgcl.estimator import BGCL
 
 Array = npt.NDArray[Any]
@@ -155,7 +158,7 @@ def evaluate_draws(
 def evaluate(
     model: "BGCL", data: "Data", protocol: str = "grace", count: int | None = None, *, samples: int = 100,
     training_draws: int | None = None, set_size: int = 1, head: Callable[[], MixtureClassifier] | None = None,
-    seed: int | None = None, progress: bool = False,
+    seed: int | None = None, progress: bool = False, kept: "KeptResults | None" = None,
 ) -> list[SplitResult]:  # fmt: skip
     """Evaluate a model: draw embeddings, train a head on each split of a protocol, and test it.
 
@@ -171,6 +174,7 @@ def evaluate(
         head: a function that makes a head. Default: a `MixtureClassifier` that knows the parts of the embedding.
         seed: seed of the draws. Default: the seed of the model.
         progress: show a progress bar.
+        kept: where to keep, in a run, what `bgcl.predict` would find with the same draws. So that needs no draws.
 
     Returns:
         A result for each split. `bgcl.downstream.summary` averages them.
@@ -197,7 +201,23 @@ def evaluate(
     chosen, labels = splits(data, protocol, count), labels_of(data)
     stream = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
     head = head or head_for(model.parts_)
-    return evaluate_draws(stream, labels, chosen, training_draws=training_draws, set_size=set_size, head=head)
+    prediction = None if kept is None else _to_predict(model, data, samples, seed, kept)
+    stream = stream if prediction is None else prediction.watch(stream)
+    found = evaluate_draws(stream, labels, chosen, training_draws=training_draws, set_size=set_size, head=head)
+    if kept is not None and prediction is not None:
+        prediction.keep(kept, samples, seed)
+    return found
+
+
+def _to_predict(
+    model: "BGCL", data: "Data", samples: int, seed: int | None, kept: "KeptResults"
+) -> "Prediction | None":
+    """What `predict` does with the same draws, if it was not kept before."""
+    from bgcl.downstream.prediction import Prediction
+
+    training_draws = default_training_draws(samples, model.parts_)
+    found = Prediction(data, training_draws=training_draws, parts=model.parts_)
+    return found if training_draws < samples and found.find(kept, samples, seed) is None else None
 
 
 def head_for(parts: Sequence[int]) -> Callable[[], MixtureClassifier]:
@@ -230,6 +250,28 @@ def _codes(head: MixtureClassifier, labels: Array) -> Array:
     return np.searchsorted(head.classes_, labels)
 
 
+class StackedPrediction:
+    """Predict with several heads while draws pass by.
+
+    Args:
+        heads: fitted heads with the same classes.
+        nodes: the nodes that each head predicts.
+    """
+
+    def __init__(self, heads: Sequence[MixtureClassifier], nodes: Sequence[Array]) -> None:
+        self.stack, self.nodes, self.ends = HeadStack(heads), nodes, np.cumsum([0, *map(len, nodes)]).tolist()
+        self.accumulator = Accumulator(len(heads[0].classes_), self.ends[-1])
+
+    def add(self, draws: Array) -> None:
+        """Predict with the mixture over a set of draws of all nodes, `(S, N, d)`."""
+        self.accumulator.add(self.stack.predict_proba(draws, self.nodes))
+
+    def result(self) -> list[Uncertainty]:
+        """Class probabilities and measures of uncertainty of each head for its nodes."""
+        found = self.accumulator.result()
+        return [found.of(slice(start, stop)) for start, stop in pairwise(self.ends)]
+
+
 def predict_all(
     heads: Sequence[MixtureClassifier], draws: Iterator[Array], nodes: Sequence[Array], set_size: int = 1
 ) -> list[Uncertainty]:
@@ -244,15 +286,10 @@ def predict_all(
     Returns:
         Class probabilities and measures of uncertainty of each head for its nodes.
     """
-    stack, classes = HeadStack(heads), len(heads[0].classes_)
-    accumulator: Accumulator | None = None
+    prediction = StackedPrediction(heads, nodes)
     for group in _sets(draws, set_size):
-        probability = stack.predict_proba(group)  # (C, heads, N)
-        accumulator = accumulator or Accumulator(classes, probability[0].size)
-        accumulator.add(probability.reshape(classes, -1))
-    found = (accumulator or Accumulator(classes, 0)).result()
-    count = len(found.margin) // len(heads)
-    return [found.of(which + i * count) for i, which in enumerate(nodes)]
+        prediction.add(group)
+    return prediction.result()
 
 
 def _sets(draws: Iterator[Array], size: int) -> Iterator[Array]:

@@ -1,10 +1,10 @@
 """Predictions for every node of a graph. No head predicts a node that it was trained on."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from torch import Tensor
 from bgcl.arguments import check_model, whole
 from bgcl.data.memory import check_fits, free_memory
 from bgcl.downstream.classifier import MixtureClassifier
-from bgcl.downstream.evaluation import default_training_draws, head_for, predict_all
+from bgcl.downstream.evaluation import StackedPrediction, default_training_draws, head_for
 from bgcl.downstream.known_labels import gather_labels
 from bgcl.downstream.small_classes import FEWEST, with_pairs
 from bgcl.errors import BGCLError
@@ -27,6 +27,7 @@ from bgcl.progress import with_progress
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from bgcl.downstream.kept_results import KeptResults
     from bgcl.estimator import BGCL
 
 Array = npt.NDArray[Any]
@@ -91,6 +92,7 @@ def predict(
     seed: int | None = None,
     labels_from: "Data | None" = None,
     progress: bool = False,
+    kept: "KeptResults | None" = None,
 ) -> NodePredictions:
     """Predict the class of every node, with measures of uncertainty.
 
@@ -110,6 +112,7 @@ def predict(
         labels_from: a graph with more labels, such as the training graph. A node that has a label in both graphs, by
             its id, has that of `data`. Classes are matched by their names.
         progress: show on a terminal how many draws were made.
+        kept: what was kept in a run. Predictions that are there are not made again, and new ones are added.
 
     Returns:
         The predictions.
@@ -133,65 +136,116 @@ def predict(
         raise BGCLError(
             f"Of {samples} samples, {training_draws} train the heads: none is left to predict with. Draw more samples."
         )
+    prediction = Prediction(
+        data, training_draws=training_draws, folds=folds, labels_from=labels_from, parts=model.parts_
+    )
+    found = None if kept is None else prediction.find(kept, samples, seed)
+    if found is not None:
+        return found
+    if labels_from is not None:
+        prediction.labeled_draws = model.draws(labels_from, training_draws, seed=seed)
     draws = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
-    labeled_draws = None if labels_from is None else model.draws(labels_from, training_draws, seed=seed)
-    return predict_draws(
-        draws, data, training_draws=training_draws, folds=folds, labels_from=labels_from, labeled_draws=labeled_draws,
-        parts=model.parts_,
-    )  # fmt: skip
+    deque(prediction.watch(draws), maxlen=0)
+    if kept is not None:
+        prediction.keep(kept, samples, seed)
+    return prediction.result()
 
 
-def predict_draws(
-    draws: Iterable[Tensor],
-    data: "Data",
-    *,
-    training_draws: int,
-    folds: int = 5,
-    labels_from: "Data | None" = None,
-    labeled_draws: Iterable[Tensor] | None = None,
-    parts: Sequence[int] = (),
-) -> NodePredictions:
-    """Predict the class of every node from a stream of draws. `predict` does the same with the draws of a model.
+class Prediction:
+    """Predicts the class of every node while draws pass by, which may serve others too.
 
     Args:
-        draws: embeddings of the nodes of `data`, `(N, d)` each. They are read once, one at a time.
         data: the graph to predict.
         training_draws: how many of the first draws train the heads. The others predict.
         folds: the number of folds; fewer if a class has fewer labeled nodes.
         labels_from: a graph with more labels.
-        labeled_draws: embeddings of the nodes of `labels_from`, which train the heads too.
         parts: widths of the parts of the embeddings, such as `model.parts_`; none: one part.
 
-    Returns:
-        The predictions.
+    Attributes:
+        labeled_draws: embeddings of the nodes of `labels_from`, which then train the heads.
     """
-    known = gather_labels(data, labels_from)
-    labels, names = known.labels, known.names
-    running = RunningMoments()
-    stream = (running.add(draw).cpu().numpy() for draw in draws)
-    others = None if labeled_draws is None else (draw.cpu().numpy() for draw in labeled_draws)
-    kept = _kept(known.rows(islice(stream, training_draws), others), len(labels), training_draws)
-    fold_nodes = _fold_nodes(labels, known.node, data.num_nodes, folds)
-    heads = _fit_heads(head_for(parts), kept, labels, [train for train, _ in fold_nodes])
-    found = predict_all(heads, stream, [nodes for _, nodes in fold_nodes])
-    return NodePredictions(
-        label=known.of_nodes(data.num_nodes),
-        classes=heads[0].classes_,
-        uncertainty=_merge(found, [nodes for _, nodes in fold_nodes], data.num_nodes),
-        astd=running.moments().astd.cpu().numpy(),
-        ids=getattr(data, "ids", None),
-        names=names,
-    )
 
+    def __init__(
+        self, data: "Data", *, training_draws: int, folds: int = 5, labels_from: "Data | None" = None,
+        parts: Sequence[int] = (),
+    ) -> None:  # fmt: skip
+        self.data, self.training_draws, self.folds, self.parts = data, training_draws, folds, parts
+        self.labels_from = labels_from
+        self.labeled_draws: Iterable[Tensor] | None = None
+        self.known = gather_labels(data, labels_from)
+        self.fold_nodes = _fold_nodes(self.known.labels, self.known.node, data.num_nodes, folds)
+        self.running = RunningMoments()
+        self._stacked: StackedPrediction | None = None
 
-def _kept(draws: Iterator[Array], labeled: int, count: int) -> Array:
-    """The draws of the labeled nodes alone, `(S, n, d)`, if they fit into memory."""
-    first = next(draws)
-    check_fits(
-        3 * count * first.nbytes, f"{count} draws of {labeled:,} labeled nodes, with which the heads are trained,",
-        "Lower the number of samples, or the widths of the model.",
-    )  # fmt: skip
-    return np.stack([first, *draws])
+    def watch(self, draws: Iterable[Tensor]) -> Iterator[Tensor]:
+        """Yield the same draws, each `(N, d)`. The first ones train the heads, with which the others predict."""
+        others = None if self.labeled_draws is None else iter(self.labeled_draws)
+        first: list[Array] = []
+        for draw in draws:
+            self.running.add(draw)
+            array = draw.cpu().numpy()
+            if self.running.count > self.training_draws:
+                self._stacked = self._stacked or self._fitted(np.stack(first))
+                self._stacked.add(array[None])
+            else:
+                self._check_fits(array)
+                other = None if others is None else iter([next(others).cpu().numpy()])
+                first.append(next(self.known.rows(iter([array]), other)))
+            yield draw
+
+    def _check_fits(self, draw: Array) -> None:
+        labeled = len(self.known.labels)
+        check_fits(
+            3 * self.training_draws * labeled * draw.itemsize * draw.shape[1],
+            f"{self.training_draws} draws of {labeled:,} labeled nodes, with which the heads are trained,",
+            "Lower the number of samples, or the widths of the model.",
+        )
+
+    def _fitted(self, first: Array) -> StackedPrediction:
+        trained_on = [train for train, _ in self.fold_nodes]
+        heads = _fit_heads(head_for(self.parts), first, self.known.labels, trained_on)
+        return StackedPrediction(heads, [nodes for _, nodes in self.fold_nodes])
+
+    def result(self) -> NodePredictions:
+        """The predictions, after all draws have passed by."""
+        assert self._stacked is not None, "all draws train the heads: none predicts"
+        nodes = [nodes for _, nodes in self.fold_nodes]
+        return self._named(
+            self._stacked.stack.heads[0].classes_, _merge(self._stacked.result(), nodes, self.data.num_nodes),
+            self.running.moments().astd.cpu().numpy(),
+        )  # fmt: skip
+
+    def _named(self, classes: Array, uncertainty: Uncertainty, astd: Array) -> NodePredictions:
+        return NodePredictions(
+            label=self.known.of_nodes(self.data.num_nodes), classes=classes, uncertainty=uncertainty, astd=astd,
+            ids=getattr(self.data, "ids", None), names=self.known.names,
+        )  # fmt: skip
+
+    def find(self, kept: "KeptResults", samples: int, seed: int | None) -> NodePredictions | None:
+        """The predictions that were kept in a run; None if there are none."""
+        found = kept.find("predictions", self._how(kept, samples, seed))
+        if found is None:
+            return None
+        classes, astd = found.pop("classes"), found.pop("astd")
+        return self._named(classes, Uncertainty(**found), astd)
+
+    def keep(self, kept: "KeptResults", samples: int, seed: int | None) -> None:
+        """Keep the predictions in a run, and the moments of the draws."""
+        found = self.result()
+        measured = {"probability": found.uncertainty.probability, **found.uncertainty.measures()}
+        arrays = {"classes": found.classes, "astd": found.astd, **measured}
+        kept.keep("predictions", self._how(kept, samples, seed), arrays)
+        kept.keep_moments(self.data, seed, self.running.moments())
+
+    def _how(self, kept: "KeptResults", samples: int, seed: int | None) -> dict[str, Any]:
+        """All that the predictions depend on, besides the model."""
+        from bgcl.downstream.kept_results import digest
+
+        labels_from = None if self.labels_from is None else digest(self.labels_from)
+        return {
+            "data": digest(self.data), "labels_from": labels_from, "samples": samples, "seed": kept.seed(seed),
+            "training_draws": self.training_draws, "folds": self.folds,
+        }  # fmt: skip
 
 
 def _fit_heads(

@@ -49,7 +49,7 @@ class Uncertainty:
     margin: Array
     least_confidence: Array
 
-    def of(self, nodes: Array) -> "Uncertainty":
+    def of(self, nodes: Array | slice) -> "Uncertainty":
         """The same measures for some nodes only."""
         return Uncertainty(**{field.name: getattr(self, field.name)[nodes] for field in fields(self)})
 

@@ -62,9 +62,9 @@ class Part:
             for _ in range(self.hops):
                 start = connections(start)
             return start
-        found = start
+        found, back = start, TELEPORT * start
         for _ in range(STEPS):
-            found = (1 - TELEPORT) * connections(found) + TELEPORT * start
+            found = connections(found).mul_(1 - TELEPORT).add_(back)  # in place: new memory takes as long as the sum
         return found
 
 

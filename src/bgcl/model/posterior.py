@@ -64,13 +64,16 @@ class RunningMoments:
     def add(self, draw: Tensor) -> Tensor:
         """Add one draw, and return it."""
         self.count += 1
-        difference = draw - self._mean
-        self._mean = self._mean + difference / self.count
-        self._squares = self._squares + difference * (draw - self._mean)
+        if self.count == 1:
+            self._mean, self._squares = draw.clone(), torch.zeros_like(draw)
+            return draw
+        difference = draw - self._mean  # the sums change in place: new memory takes as long as a sum
+        self._mean += difference / self.count
+        self._squares += difference.mul_(draw - self._mean)
         return draw
 
     def moments(self) -> Moments:
-        return Moments(self._mean, (self._squares / max(self.count - 1, 1)).sqrt(), self.count)
+        return Moments(self._mean.clone(), (self._squares / max(self.count - 1, 1)).sqrt(), self.count)
 
 
 def moments(stream: Iterable[Tensor]) -> Moments:

@@ -12,21 +12,21 @@ import numpy.typing as npt
 
 from bgcl import __version__
 from bgcl.arguments import check_model, whole
-from bgcl.downstream.evaluation import SplitResult, default_training_draws
-from bgcl.downstream.prediction import NodePredictions, predict_draws
+from bgcl.downstream.evaluation import SplitResult
+from bgcl.downstream.prediction import NodePredictions
 from bgcl.downstream.splits import labels_of
 from bgcl.errors import BGCLError
 from bgcl.measures.metrics import Reliability
 from bgcl.measures.uncertainty import RECOMMENDED
 from bgcl.model.objectives.infonce import MOST
 from bgcl.model.training import Record, how_long
-from bgcl.progress import with_progress
 from bgcl.reporting.report.draw_summary import DrawSummary
 from bgcl.reporting.report.node_map import NodeMap, make_map
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from bgcl.downstream.kept_results import KeptResults
     from bgcl.estimator import BGCL
 
 Array = npt.NDArray[Any]
@@ -73,7 +73,7 @@ class Contents:
 
 def gather(
     model: "BGCL", data: "Data", *, samples: int = 100, seed: int | None = None, tsne: bool | None = None,
-    progress: bool = False,
+    kept: "KeptResults | None" = None, progress: bool = False,
 ) -> Contents:  # fmt: skip
     """Draw embeddings, predict each node with a classifier that has not seen its label, and place nodes on a map.
 
@@ -83,6 +83,7 @@ def gather(
         samples: number of draws, 2 or more.
         seed: seed of the draws and the map; None: the model's.
         tsne: place nodes with t-SNE, not with PCA; None: if openTSNE is installed.
+        kept: what was kept in the run, and is not made again.
         progress: show on a terminal how many draws were made.
     """
     check_model(model)
@@ -92,18 +93,9 @@ def gather(
             "instead."
         )
     model.check_trained_on(data)
-    summary = DrawSummary()
-    stream = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
-    draws = summary.watch(stream)
     missing = _why_no_predictions(data)
-    predictions: NodePredictions | None = None
-    if missing is None:
-        training_draws = default_training_draws(samples, model.parts_)
-        predictions = predict_draws(draws, data, training_draws=training_draws, parts=model.parts_)
-    else:
-        for _ in draws:
-            pass
-    moments = summary.moments()
+    summary = DrawSummary.of(model, data, samples, seed=seed, predict=missing is None, kept=kept, progress=progress)
+    moments, predictions = summary.moments, summary.predictions
     pairs = min(samples // 2, int(DISAGREEMENT_WORK / (data.num_nodes * min(data.num_nodes, MOST))))
     disagreement = model.disagreement(data, 2 * pairs, seed=seed) if pairs >= 2 else None
     measures: dict[str, Array] = {} if predictions is None else dict(predictions.uncertainty.measures())
@@ -122,7 +114,7 @@ def gather(
         ids=_ids(data),
         classes=_class_names(data, present),
         label=label,
-        map=make_map(moments.mean.cpu().numpy(), summary.first_draws(), seed=map_seed, tsne=tsne),
+        map=make_map(moments.mean.cpu().numpy(), summary.first, seed=map_seed, tsne=tsne),
         measures={name: measures[name] for name in MEANINGS if name in measures},
         likeliest=likeliest,
         probability=probability,

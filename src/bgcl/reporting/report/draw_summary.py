@@ -1,37 +1,65 @@
-"""What the page needs from the draws: their moments, and the first few of them."""
+"""What the page needs from the draws: the predictions, their moments, and the first few of them."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
+from bgcl.downstream.evaluation import default_training_draws
+from bgcl.downstream.prediction import NodePredictions, Prediction
 from bgcl.model.posterior import Moments, RunningMoments
+from bgcl.progress import with_progress
 from bgcl.reporting.report.node_map import CLOUD
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from bgcl.downstream.kept_results import KeptResults
+    from bgcl.estimator import BGCL
 
 Array = npt.NDArray[Any]
 
 
+@dataclass(frozen=True)
 class DrawSummary:
-    """Collects what the page needs while the draws pass by once."""
+    """What is left of the draws after they have passed by once.
 
-    def __init__(self) -> None:
-        self._moments = RunningMoments()
-        self._first: list[Array] = []
+    Attributes:
+        moments: mean and standard deviation of each node's draws.
+        first: the draws that the map shows, `(CLOUD, N, d)`, or fewer if fewer were made.
+        predictions: the predictions; None if no classifier can be trained.
+    """
 
-    def watch(self, draws: Iterable[Tensor]) -> Iterator[Tensor]:
-        """Yield the same draws, each `(N, d)`, and add each of them to the summary."""
-        for i, draw in enumerate(draws):
-            self._moments.add(draw)
+    moments: Moments
+    first: Array
+    predictions: NodePredictions | None
+
+    @classmethod
+    def of(
+        cls, model: "BGCL", data: "Data", samples: int, *, seed: int | None, predict: bool,
+        kept: "KeptResults | None" = None, progress: bool = False,
+    ) -> "DrawSummary":  # fmt: skip
+        """Make all draws once. If their moments and the predictions were kept, make only those that the map shows."""
+        prediction: Prediction | None = None
+        if predict:
+            training_draws = default_training_draws(samples, model.parts_)
+            prediction = Prediction(data, training_draws=training_draws, parts=model.parts_)
+        if kept is not None:
+            moments = kept.find_moments(data, samples, seed)
+            predictions = None if prediction is None else prediction.find(kept, samples, seed)
+            if moments is not None and (prediction is None or predictions is not None):
+                few = min(CLOUD, samples)
+                first = with_progress(model.draws(data, few, seed=seed), few, "draws", show=progress)
+                return cls(moments, np.stack([draw.cpu().numpy() for draw in first]), predictions)
+        running = RunningMoments() if prediction is None else prediction.running
+        stream = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
+        shown = []
+        for i, draw in enumerate(map(running.add, stream) if prediction is None else prediction.watch(stream)):
             if i < CLOUD:
-                self._first.append(draw.cpu().numpy())
-            yield draw
-
-    def moments(self) -> Moments:
-        """Mean and standard deviation of each node's draws."""
-        return self._moments.moments()
-
-    def first_draws(self) -> Array:
-        """The draws that the map shows, `(CLOUD, N, d)`, or fewer if fewer were made."""
-        return np.stack(self._first)
+                shown.append(draw.cpu().numpy())
+        if kept is not None and prediction is not None:
+            prediction.keep(kept, samples, seed)
+        elif kept is not None:
+            kept.keep_moments(data, seed, running.moments())
+        return cls(running.moments(), np.stack(shown), None if prediction is None else prediction.result())

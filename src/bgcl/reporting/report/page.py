@@ -28,6 +28,7 @@ from bgcl.reporting.report.node_map import NodeMap
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from bgcl.downstream.kept_results import KeptResults
     from bgcl.estimator import BGCL
 
 Array = npt.NDArray[Any]
@@ -44,6 +45,7 @@ def report(
     samples: int = 100,
     seed: int | None = None,
     progress: bool = False,
+    kept: "KeptResults | None" = None,
 ) -> Path:
     """Write an HTML page that shows what a model knows about the nodes of its training graph, and how sure it is.
 
@@ -58,6 +60,7 @@ def report(
         samples: number of draws, 2 or more.
         seed: seed of the draws; None: the model's.
         progress: show on a terminal how many draws were made.
+        kept: what was kept in the run, and is not made again.
 
     Returns:
         The path of the page.
@@ -73,7 +76,7 @@ def report(
     """
     page = path_of("'out'", out)
     check_out(page)
-    write_text(page, render(gather(model, data, samples=samples, seed=seed, progress=progress)))
+    write_text(page, render(gather(model, data, samples=samples, seed=seed, progress=progress, kept=kept)))
     return page
 
 
