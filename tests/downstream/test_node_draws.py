@@ -117,3 +117,35 @@ def test_bad_labels_are_refused(targets, message):
 
 def test_floats_without_fractions_are_labels():
     np.testing.assert_array_equal(check_targets([0.0, 2.0], 2, MixtureClassifier(), numeric=False), [0, 2])
+
+
+@pytest.mark.parametrize(("kind", "sizes"), [(np.float32, (1e30, 1e-30)), (np.float64, (1e300, 1e-300))])
+def test_rows_of_any_size_get_length_one(kind, sizes):
+    rows = np.random.default_rng(0).normal(size=(2, 9, 4)).astype(kind)
+    rows[0, 0] = 0
+    expected = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), np.finfo(kind).tiny)
+    for size in sizes:
+        np.testing.assert_allclose(as_draws(rows * kind(size), True, None), expected, rtol=1e-5)
+
+
+def test_one_entry_that_is_too_great_does_not_erase_the_others():
+    rows = np.ones((1, 2, 3))
+    rows[0, 0, 1] = 1e300
+    np.testing.assert_allclose(as_draws(rows, True, None)[0], [[0, 1, 0], [3**-0.5] * 3], atol=1e-12)
+
+
+def test_rows_that_are_left_as_they_are_must_be_small_enough_to_compute_with(draws):
+    draws[1, 2, 0] = 1e40
+    with pytest.raises(BGCLError, match=r"an entry as great as 1e[+]40, too great to be computed with"):
+        MixtureClassifier(normalize=False).fit(draws, Y)
+
+
+def test_masked_values_are_refused(draws):
+    with pytest.raises(BGCLError, match="The draws have masked values"):
+        MixtureClassifier().fit(np.ma.masked_greater(draws, 1), Y)
+
+
+@pytest.mark.parametrize(("labels", "told"), [([-1, 0, 1], True), ([-1, 1], False), ([0, 1], False)])
+def test_minus_one_as_a_class_is_told(labels, told, caplog):
+    check_targets(np.resize(labels, 30), 30, MixtureClassifier(), numeric=False)
+    assert ("-1 is a class here" in caplog.text) == told

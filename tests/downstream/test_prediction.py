@@ -273,3 +273,11 @@ def test_a_single_class_and_no_labels_are_refused():
     data.y = None
     with pytest.raises(BGCLError, match="no labels"):
         predict(FixedDraws(np.zeros((16, NODES, 2))), data, samples=16)
+
+
+@pytest.mark.parametrize("wrong", [(NODES - 1, 4), (NODES, 3), (4,)])
+def test_a_draw_of_another_shape_is_refused(wrong):
+    data = make_graph()
+    draws = [*torch.as_tensor(random_draws(data, 3)).float(), torch.zeros(wrong)]
+    with pytest.raises(BGCLError, match=rf"Each draw must have the shape \({NODES} nodes, width\) of the others"):
+        predict_draws(draws, data, training_draws=2)

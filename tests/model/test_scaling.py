@@ -11,7 +11,7 @@ from scipy.stats import norm, rankdata
 from torch import Tensor
 
 from bgcl.graph.prepared import PreparedGraph, SparseFeatures, to_dense
-from bgcl.model.scaling import KNOTS, MANY, Scaling, are_dense_numbers
+from bgcl.model.scaling import KNOTS, MANY, Scaling, are_all_equal, are_dense_numbers
 from small import dense_connections, make_graph, on_matrix, random_adjacency, random_features, with_weights
 
 
@@ -288,3 +288,22 @@ def test_dense_numbers_of_any_size_have_the_same_scores():
     for factor in (1e-30, 1e20, 3e38):
         found = fitted(graph_of((numbers * factor).astype(np.float32)), dense=True)[1]
         np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_numbers_that_nearly_are_zero_with_32_bits_have_finite_scores():
+    smallest = np.arange(12, dtype=np.float32)[:, None] * np.float32(1.4e-45)
+    assert np.isfinite(fitted(graph_of(smallest), dense=True)[1]).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "equal"),
+    [
+        ([[1.0, 0.0]] * 3, True),
+        ([[0.0]] * 3, True),
+        ([[1.0], [1.0], [0.0]], False),
+        ([[1.0, 1.0], [1.0, 2.0], [1.0, 1.0]], False),
+    ],
+)
+def test_equal_attributes_of_all_nodes_are_noticed(rows, equal, sparse):
+    assert are_all_equal(graph_of(np.array(rows, dtype=np.float32), sparse=sparse).features) is equal

@@ -1,5 +1,6 @@
 """Training: what each step changes, seeds, resuming, and the errors that stop a run."""
 
+import dataclasses
 import json
 import logging
 import math
@@ -224,6 +225,13 @@ def test_a_collapse_gives_one_warning(graph, caplog):
     with caplog.at_level(logging.WARNING, "bgcl"):
         fit(graph, drop=("connections at 0",))
     assert [record.message.split(":")[0] for record in caplog.records] == ["The embeddings have collapsed"]
+    assert "All nodes have the same attributes" in caplog.text
+
+
+def test_a_collapse_of_nodes_that_differ_has_another_advice(graph, caplog):
+    training = begin(graph)
+    training._warn_of_collapse(dataclasses.replace(training.step(), spread=0.0))
+    assert "Lower the drop rates" in caplog.text
 
 
 def test_spread_is_zero_when_all_nodes_point_the_same_way_and_one_when_they_cancel():

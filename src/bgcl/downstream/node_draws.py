@@ -1,5 +1,7 @@
 """Draws of embeddings in the form that scikit-learn expects: checked, and indexed by node."""
 
+import logging
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,11 @@ from torch import Tensor
 from bgcl.arguments import numbers
 from bgcl.errors import BGCLError
 
+log = logging.getLogger("bgcl")
+
 Array = npt.NDArray[Any]
+
+GREATEST = 1e18  # of an entry whose square is a number of 32 bits
 
 
 class NodeDraws:
@@ -62,6 +68,8 @@ def as_draws(draws: object, normalize: bool, estimator: object) -> Array:
             raise BGCLError(f"All draws must have the same shape (nodes, width). Got {' and '.join(map(str, shapes))}.")
         draws = np.stack(draws)
     draws = _detached(draws)
+    if np.ma.is_masked(draws):
+        raise BGCLError("The draws have masked values, which a head cannot leave out. Fill them in.")
     array = draws if getattr(draws, "ndim", None) == 3 else None
     if array is None:
         array = np.asarray(check_array(draws, dtype="numeric", estimator=estimator))[None]
@@ -74,9 +82,41 @@ def as_draws(draws: object, normalize: bool, estimator: object) -> Array:
     if not np.isfinite(array).all():
         raise BGCLError("The draws hold NaN or infinity. Check whether the training of the model diverged.")
     if normalize:
+        return _of_length_one(array)
+    greatest = float(np.abs(array).max())
+    if greatest > GREATEST:
+        raise BGCLError(
+            f"A draw has an entry as great as {greatest:.2g}, too great to be computed with. Divide the draws by a "
+            "constant, or set normalize=True."
+        )
+    return array
+
+
+def _of_length_one(array: Array) -> Array:
+    """Each row divided by its length; a row of zeros as it is."""
+    with np.errstate(over="ignore", under="ignore"):
         length = np.linalg.norm(array, axis=-1, keepdims=True)
-        array = array / np.where(length > 0, length, 1)
-    return np.asarray(array)
+        squares = np.sqrt(np.finfo(array.dtype).tiny) / np.finfo(array.dtype).eps  # shorter rows lose digits
+        extreme = (~np.isfinite(length) | (length < squares))[..., 0]
+        found = np.asarray(array / np.where(length > 0, length, 1))
+        if extreme.any():
+            greatest = np.abs(array[extreme]).max(-1, keepdims=True)
+            rows = array[extreme] / np.where(greatest > 0, greatest, 1)
+            length = np.linalg.norm(rows, axis=-1, keepdims=True)
+            found[extreme] = rows / np.where(length > 0, length, 1)
+    return found
+
+
+def same_shape(draws: Iterable[Tensor], nodes: int) -> Iterator[Tensor]:
+    """Hand on draws `(N, d)` one at a time, and refuse one of another shape."""
+    first = None
+    for draw in draws:
+        first = draw.shape if first is None else first
+        if draw.ndim != 2 or len(draw) != nodes or draw.shape != first:
+            raise BGCLError(
+                f"Each draw must have the shape ({nodes} nodes, width) of the others. Got {tuple(draw.shape)} instead."
+            )
+        yield draw
 
 
 def _detached(draws: Any) -> Any:
@@ -97,6 +137,8 @@ def check_targets(y: object, nodes: int, estimator: object, *, numeric: bool) ->
         return numbers("The targets", _as_floats(targets))
     if targets.dtype.kind == "O":
         _check_one_kind(targets)
+    if targets.dtype.kind == "i" and {-1, 0} <= {*np.unique(targets).tolist()}:
+        log.warning("-1 is a class here, but in the labels of a graph it means no label: leave out these nodes.")
     if targets.dtype.kind == "f" and (targets != np.round(targets)).any():
         raise BGCLError(
             "Unknown label type: continuous. A classifier needs classes. For numbers, use MixtureRegressor."

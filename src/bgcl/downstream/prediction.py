@@ -18,6 +18,7 @@ from bgcl.data.memory import check_fits, free_memory
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import StackedPrediction, default_training_draws, head_for
 from bgcl.downstream.known_labels import gather_labels
+from bgcl.downstream.node_draws import same_shape
 from bgcl.downstream.small_classes import FEWEST, with_pairs
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import MEASURES, Uncertainty
@@ -181,7 +182,7 @@ class Prediction:
         """Yield the same draws, each `(N, d)`. The first ones train the heads, with which the others predict."""
         others = None if self.labeled_draws is None else iter(self.labeled_draws)
         first: list[Array] = []
-        for draw in draws:
+        for draw in same_shape(draws, self.data.num_nodes):
             self.running.add(draw)
             array = draw.cpu().numpy()
             if self.running.count > self.training_draws:

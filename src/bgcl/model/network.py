@@ -14,7 +14,7 @@ from bgcl.model.objectives import make_objective
 from bgcl.model.objectives.base import Objective, Outcome, Step
 from bgcl.model.parts import Among, Parts
 from bgcl.model.propagation import Propagation
-from bgcl.model.scaling import Scaling, greatest_entry
+from bgcl.model.scaling import Scaling, are_all_equal, greatest_entry
 from bgcl.model.weight_decay import weight_decay
 from bgcl.settings import Settings
 
@@ -39,6 +39,7 @@ class Network(nn.Module):
     ) -> None:  # fmt: skip
         super().__init__()
         self.settings = settings
+        self.attributes_are_equal = False  # whether those of the training graph tell no node from another
         self.scaling = Scaling(width_in, settings.row_norm, dense)
         self.encoder = make_encoder(self.scaling.width, settings, encoder)
         self.objective = make_objective(self.encoder, settings, objective)
@@ -72,6 +73,7 @@ class Network(nn.Module):
 
         Returns the scaled graph.
         """
+        self.attributes_are_equal = are_all_equal(graph.features)
         self.scaling.fit(graph)
         scaled: PreparedGraph = self.scaling(graph)
         greatest = greatest_entry(scaled.features)

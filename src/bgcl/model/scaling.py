@@ -124,6 +124,17 @@ def greatest_entry(features: Features) -> float:
     return float(values.abs().max()) if values.numel() else 0.0
 
 
+def are_all_equal(features: Features) -> bool:
+    """Whether all nodes have the same attributes."""
+    if isinstance(features, SparseFeatures):
+        pattern = features.pattern
+        present = torch.bincount(pattern.column[features.values != 0], minlength=pattern.columns)
+        if not bool(((present == 0) | (present == pattern.rows)).all()):
+            return False
+        features = to_dense(features)
+    return bool((features == features[:1]).all())
+
+
 def _is_count(features: Features) -> bool:
     values = _values(features)
     return bool(((values >= 0) & (values == values.round())).all())
@@ -167,6 +178,6 @@ def _interpolate(values: Tensor, knots: Tensor, scores: Tensor) -> Tensor:
     right = torch.searchsorted(knots, values.contiguous().to(knots.dtype)).clamp(1, len(knots) - 1)
     low, high = knots[right - 1], knots[right]
     width = high / 4 - low / 4  # a quarter, which changes no digit, because the whole may be too great for float32
-    share = ((values / 4 - low / 4) / torch.where(high > low, width, 1.0)).clamp(0, 1)
-    exact = torch.where(high > low, share, 1.0)
+    share = ((values / 4 - low / 4) / torch.where(width > 0, width, 1.0)).clamp(0, 1)
+    exact = torch.where(width > 0, share, 1.0)  # the smallest numbers of float32 have no quarter
     return scores[right - 1] + exact * (scores[right] - scores[right - 1])

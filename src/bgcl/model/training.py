@@ -160,10 +160,13 @@ class Training:
     def _warn_of_collapse(self, record: Record) -> None:
         if record.spread < COLLAPSED and not self._warned:
             self._warned = True
+            advice = "Lower the drop rates or 'lr_weights'"
+            advice += "." if self.settings.kl_weight is None else ", or raise 'kl_weight'."
+            if self.network.attributes_are_equal:
+                advice = "All nodes have the same attributes, so these tell no node from another. Give them others."
             log.warning(
-                "The embeddings have collapsed: in epoch %d all of them point the same way (spread %.1e). "
-                "Lower the drop rates or 'lr_weights'%s.",
-                record.epoch, record.spread, "" if self.settings.kl_weight is None else ", or raise 'kl_weight'",
+                "The embeddings have collapsed: in epoch %d all of them point the same way (spread %.1e). %s",
+                record.epoch, record.spread, advice,
             )  # fmt: skip
 
     def state(self) -> dict[str, Tensor]:
