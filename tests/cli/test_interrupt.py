@@ -51,3 +51,22 @@ def _import_and_wait() -> None:
     import slow_module  # noqa: F401
 
     time.sleep(5)
+
+
+def test_a_signal_during_the_last_import_does_not_end_the_process_after_its_error(tmp_path):
+    (tmp_path / "late.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    code = """
+import sys, time
+import bgcl.cli
+from bgcl.errors import BGCLError
+def run():
+    import late
+    bgcl.cli._fail("the reason", 2)
+bgcl.cli._run = run
+try:
+    bgcl.cli.main()
+finally:
+    time.sleep(0.3)
+"""
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (2, "bgcl: the reason\n")

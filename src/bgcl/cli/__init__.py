@@ -17,6 +17,8 @@ def main() -> None:
         _fail("interrupted.", 130)
     except KeyboardInterrupt:
         _fail("interrupted.", 130)
+    finally:
+        interrupt.stop()
 
 
 def _run() -> NoReturn:

@@ -24,6 +24,14 @@ def listen() -> None:
     signal.signal(signal.SIGALRM, _interrupt)
 
 
+def stop() -> None:
+    """Leave signals to the system again, which ends the process without a word: the command has said all it had to."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for name in (*SIGNALS, "SIGALRM"):
+        if signal.getsignal(getattr(signal, name)) == _interrupt:
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+
+
 def was_asked() -> bool:
     """Whether a signal came. An error after it is the work of the signal, whatever its type is."""
     return _asked
