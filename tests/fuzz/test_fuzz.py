@@ -85,6 +85,21 @@ def test_a_finding_is_noticed_and_saved(fuzz, monkeypatch, read, message):
     assert (found[-1] / "nodes.csv").exists()
 
 
+def test_only_time_in_which_the_reader_works_counts_and_the_right_input_is_blamed(fuzz, monkeypatch, tmp_path):
+    monkeypatch.setattr(fuzz, "SECONDS", 0.3)
+
+    def read(folder: Path) -> None:
+        number = int((folder / "number").read_text())
+        time.sleep(0.6 if number == 1 else 0)
+        while number == 3:
+            pass
+
+    reader = fuzz.Reader("csv", read)
+    batch = [fuzz.Input(reader, "number", {"number": str(number).encode()}) for number in range(5)]
+    found = [(given.files["number"], wrong) for given, wrong in fuzz.run_batch(batch, tmp_path / "input")]
+    assert found == [(b"0", ""), (b"1", ""), (b"2", ""), (b"3", "no answer after 0.3 seconds")]
+
+
 def test_a_refusal_in_one_line_is_no_finding(fuzz):
     def refuse(folder: Path) -> None:
         if (folder / "nodes.csv").read_bytes() != (fuzz.CORPUS / "csv" / "nodes.csv").read_bytes():
