@@ -1,6 +1,7 @@
 """What commands keep in a run: the same, bit for bit, as new draws would give, and only for what it belongs to."""
 
 import inspect
+import json
 import os
 import threading
 
@@ -10,6 +11,8 @@ import torch
 
 import bgcl
 from bgcl import BGCL
+from bgcl.checkpoint import CHECKS
+from bgcl.checkpoint.tensors import read_tensor_file, write_tensor_file
 from bgcl.downstream import KeptResults
 from bgcl.downstream.kept_results import digest, moments_of
 from bgcl.model.posterior import Moments
@@ -160,6 +163,25 @@ def test_a_file_that_was_changed_is_not_used_but_written_again(model, data, tmp_
         path.write_bytes(damage(path.read_bytes()))
     assert_same(bgcl.predict(model, data, **DRAWS, kept=KeptResults(tmp_path, model)), fresh)
     assert [path.read_bytes() for path in files] == whole
+
+
+def with_header(text: str):
+    """Damage that replaces the checksums in the header of a file."""
+    header = json.dumps({"__metadata__": {CHECKS: text}}).encode()
+    return lambda _: len(header).to_bytes(8, "little") + header
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "7", "{}"])
+def test_a_file_with_a_forged_header_is_not_used(model, data, tmp_path, text):
+    test_a_file_that_was_changed_is_not_used_but_written_again(model, data, tmp_path, with_header(text))
+
+
+def test_a_file_with_other_arrays_and_right_checksums_is_not_used(model, data, tmp_path):
+    fresh = bgcl.predict(model, data, **DRAWS, kept=KeptResults(tmp_path, model))
+    for path in tmp_path.rglob("*.safetensors"):
+        checks = read_tensor_file(path)[1]
+        write_tensor_file(path, {"other": torch.zeros(3)}, {"key": checks["key"]})
+    assert_same(bgcl.predict(model, data, **DRAWS, kept=KeptResults(tmp_path, model)), fresh)
 
 
 def test_a_result_under_the_name_of_another_is_not_used(model, data, tmp_path, no_draws):

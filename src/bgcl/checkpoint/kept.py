@@ -20,6 +20,8 @@ from bgcl.errors import CannotWriteError
 from bgcl.files import remove_leftovers
 
 KEPT = "kept"  # the folder in a run
+# What a changed file can raise: it counts as one that is not there.
+DAMAGE = (ValueError, TypeError, AttributeError, LookupError, RecursionError, MemoryError)
 MOST = 512 << 20  # bytes that a run may keep
 
 
@@ -47,7 +49,7 @@ class Kept:
             if checks.get("tensors") != checksum(tensors) or checks.get("key") != self._full(key):
                 return None
             os.utime(path)  # it is the last to be removed
-        except (OSError, ValueError, AttributeError, SafetensorError):
+        except (OSError, SafetensorError, *DAMAGE):
             return None
         return tensors
 

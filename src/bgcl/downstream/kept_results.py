@@ -73,9 +73,9 @@ class KeptResults:
     def find_moments(self, data: "Data", samples: int, seed: int | None, hard: bool = False) -> Moments | None:
         """Mean and standard deviation of some draws, if they were kept."""
         found = self.find("moments of draws", self._how(data, samples, seed, hard))
-        return (
-            None if found is None else Moments(torch.from_numpy(found["mean"]), torch.from_numpy(found["std"]), samples)
-        )
+        if found is None or found.keys() != {"mean", "std"}:
+            return None
+        return Moments(torch.from_numpy(found["mean"]), torch.from_numpy(found["std"]), samples)
 
     def keep_moments(self, data: "Data", seed: int | None, found: Moments, hard: bool = False) -> None:
         """Keep mean and standard deviation of draws."""

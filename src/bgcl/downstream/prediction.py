@@ -227,8 +227,11 @@ class Prediction:
         found = kept.find("predictions", self._how(kept, samples, seed))
         if found is None:
             return None
-        classes, astd = found.pop("classes"), found.pop("astd")
-        return self._named(classes, Uncertainty(**found), astd)
+        try:
+            classes, astd = found.pop("classes"), found.pop("astd")
+            return self._named(classes, Uncertainty(**found), astd)
+        except (KeyError, TypeError):  # somebody else wrote it
+            return None
 
     def keep(self, kept: "KeptResults", samples: int, seed: int | None) -> None:
         """Keep the predictions in a run, and the moments of the draws."""
