@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import torture
+import torture_cases
 import torture_disk
 
 # Replaces a file, as a process of its own, because it changes functions of the operating system.
@@ -48,6 +49,14 @@ def test_a_power_cut_without_fsync_would_be_noticed(tmp_path, how, whole):
     assert (found <= {b"old", b"new" * 1000}) == whole
     assert b"old" in found
     assert (b"new" * 1000 in found) == whole  # without fsync, nothing is known of the content
+
+
+def test_what_is_kept_to_be_faster_may_be_gone_but_not_wrong_and_nothing_else_may():
+    expected = {"r": "folder", "r/kept": "folder", "r/kept/a": "1", "r/model.toml": "2"}
+    assert torture_cases.different({"r": "folder", "r/model.toml": "2"}, expected) == []
+    assert torture_cases.different(expected | {"r/kept/a": "3"}, expected) == ["r/kept/a"]
+    assert torture_cases.different(expected | {"r/kept/.b.part": "3"}, expected) == ["r/kept/.b.part"]
+    assert torture_cases.different({"r": "folder"}, expected) == ["r/model.toml"]
 
 
 def test_the_page_has_the_counts_of_the_last_campaign():

@@ -21,14 +21,18 @@ from bgcl import BGCL, BGCLError, checkpoint
 from bgcl.checkpoint.contents import checks_of, sha256
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory) -> Path:
-    """A run that can resume, from tables."""
+def graph():
     random = np.random.default_rng(0)
     edges = {"from": random.integers(0, 30, 90), "to": random.integers(0, 30, 90)}
     nodes = {"id": np.arange(30), "age": random.random(30), "city": random.choice(["a", "b"], 30)}
+    return bgcl.graph_from(edges, nodes)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    """A run that can resume, from tables."""
     folder = tmp_path_factory.mktemp("original") / "r"
-    BGCL(widths=(8, 4), part_width=4, epochs=3).fit(bgcl.graph_from(edges, nodes), out=folder, progress=False)
+    BGCL(widths=(8, 4), part_width=4, epochs=3).fit(graph(), out=folder, progress=False)
     return folder
 
 
@@ -282,6 +286,17 @@ def test_a_state_of_the_training_that_does_not_fit_cannot_resume(tmp_path, name)
     with pytest.raises(BGCLError, match=r"is damaged") as caught:
         BGCL(**settings, epochs=3).fit(data, out=tmp_path, resume=True, progress=False)
     assert "\n" not in str(caught.value)
+
+
+def test_a_recipe_in_other_words_stays_when_a_run_resumes(folder):
+    """Another version of bgcl wrote it. Two files that belong together cannot be replaced at once."""
+    recipe = json.loads((folder / "graph.json").read_text())
+    del recipe["bipartite"]  # an entry that this version adds, with its default
+    forge_recipe(folder, json.dumps(recipe))
+    before = (folder / "graph.json").read_bytes()
+    BGCL(widths=(8, 4), part_width=4, epochs=4).fit(graph(), out=folder, resume=True, progress=False)
+    assert (folder / "graph.json").read_bytes() == before
+    assert BGCL.load(folder).recipe_ is not None
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bgcl.checkpoint.contents import ABOUT, FREE, TENSORS, SavedRun
+from bgcl.checkpoint.contents import ABOUT, FREE, RECIPE, TENSORS, SavedRun
 from bgcl.checkpoint.reading import read
 from bgcl.checkpoint.writing import put_in_place, write_about, write_history
 from bgcl.data.facts import GraphFacts
@@ -108,7 +108,9 @@ def resume(training: Training, settings: Settings, graph: GraphFacts, folder: Pa
     if (settings.epochs or 0) < training.epoch:
         raise BGCLError(f"{folder} is at epoch {training.epoch} already, beyond the {settings.epochs} asked for.")
     put_in_place(folder)
-    write_about(folder, settings, graph, saved.recipe)
+    # The recipe keeps its words: in those of another version, model.toml would not fit it until it is written too.
+    text = None if saved.recipe is None else (folder / RECIPE).read_text("utf-8")
+    write_about(folder, settings, graph, text)
     write_history(folder, saved.history)
     return saved.history
 

@@ -67,7 +67,7 @@ def _replace_run(
     try:
         put_in_place(folder)
         begun.mkdir()
-        write_about(begun, settings, graph, recipe)
+        write_about(begun, settings, graph, None if recipe is None else recipe.to_json())
         write_history(begun, history)
         write_fitted(begun, network)
         write_tensors(begun, settings, graph, network, training)
@@ -95,10 +95,9 @@ def put_in_place(folder: Path) -> None:
         whole.rmdir()
 
 
-def write_about(folder: Path, settings: Settings, graph: GraphFacts, recipe: Recipe | None) -> None:
-    """Write `model.toml`, without the settings that are None, because TOML has no null; and `graph.json`."""
+def write_about(folder: Path, settings: Settings, graph: GraphFacts, text: str | None) -> None:
+    """Write `model.toml`, without the settings that are None, because TOML has no null; and `text` as `graph.json`."""
     values = settings.to_json()
-    text = None if recipe is None else recipe.to_json()
     about = {
         "format": FORMAT,
         "bgcl": __version__,
