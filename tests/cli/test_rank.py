@@ -56,5 +56,5 @@ def test_the_progress_of_measures_without_labels_moves(run_trained, monkeypatch,
     assert code == 0
     assert shown == [[what, total, False, total]]
     assert what in err
-    run_trained("rank", "r", "--by", by, "--top", "3", "--samples", "8", "--quiet")
+    run_trained("rank", "r", "--by", by, "--top", "3", "--samples", "8", "--quiet", "--no-keep")
     assert shown[1][2]

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from bgcl import BGCLError, MixtureClassifier
 from bgcl.downstream.head import PATH
+from bgcl.downstream.softmax_fits import SoftmaxFits
 from bgcl.measures.metrics import pavpu
 from synthetic_draws import numerical_gradient, random_draws
 
@@ -31,9 +32,14 @@ def loop_class_loss(parameters, draws, y, classes: int, penalty: float) -> float
 
 
 def class_objective(draws, y):
-    head = MixtureClassifier(normalize=False)
-    head.classes_ = np.unique(y)
-    return head._objective(draws, y)
+    """The loss without held-out nodes and its gradient, by the parameters and the penalty."""
+    fits = SoftmaxFits(draws, y, len(np.unique(y)), [np.empty(0, dtype=np.int64)])
+
+    def objective(parameters, penalty):
+        losses, gradients = fits.values(np.array([0]), parameters[None], penalty)
+        return losses[0], gradients[0]
+
+    return objective
 
 
 class TestLikelihood:

@@ -11,10 +11,11 @@ from pydantic import Field
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
-from bgcl.downstream.head import HeadParameters, MixtureHead, Objective, log_sum_exp
+from bgcl.downstream.head import HeadParameters, MixtureHead, adam, log_sum_exp
 from bgcl.downstream.kernel import Kernels
 from bgcl.downstream.node_draws import as_draws, check_targets
 from bgcl.downstream.pooling import Stretch, cross_pooled, part_slices, part_widths, pool_weights
+from bgcl.downstream.softmax_fits import SoftmaxFits, held_out_logits
 from bgcl.errors import BGCLError
 from bgcl.measures.metrics import pavpu
 from bgcl.measures.uncertainty import entropy
@@ -79,6 +80,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
     ((40, 2), (5, 40, 2))
     """
 
+    path_tolerance = 1e-4
     sharpnesses = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
     parameters: ClassVar[type[HeadParameters]] = ClassifierParameters
 
@@ -123,7 +125,8 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         self._forget("weights_", "stretch_", "kernel_")  # of an earlier fit
         if len(widths) > 1 or kernel:
             return self._fit_pool(X, codes, folds, part_slices(widths)[0 if len(widths) > 1 else 1 :], kernel)
-        self.coefficients_ = self._fit(X.astype(np.float64, copy=False), codes, folds)
+        single = self.solver == "lbfgs" and X.shape[2] > self.wide  # half of the memory, and precise enough
+        self.coefficients_ = self._fit(X.astype(np.float32 if single else np.float64, copy=False), codes, folds)
         return self
 
     def _fit_pool(
@@ -137,7 +140,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         held_out: list[Array] = []
 
         def fit(columns: Array) -> None:
-            found.append(self._fit(columns.astype(np.float32), codes, folds) / self.sharpness_)
+            found.append(self._fit(columns.astype(np.float32, copy=False), codes, folds) / self.sharpness_)
             assert self._held_out_logits is not None
             held_out.append(self._held_out_logits)
 
@@ -179,11 +182,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
     def _keep_held_out(self, found: Array, draws: Array, folds: Sequence[tuple[Array, Array]]) -> None:
         if self._held_out_logits is None:
             return
-        logits = np.empty((*draws.shape[:2], len(self.classes_)))
-        for (_, test), parameters in zip(folds, found, strict=True):
-            W, c = self._parts(parameters)
-            logits[:, test] = draws[:, test] @ W + c
-        self._held_out_logits = logits
+        self._held_out_logits = held_out_logits(found, draws, len(self.classes_), [test for _, test in folds])
 
     def _folds(self, codes: Array, counts: Array) -> Sequence[tuple[Array, Array]]:
         if self.C != "cv":
@@ -207,37 +206,29 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         W, c = split_parameters(parameters, basis.shape[1], len(self.classes_))
         return np.concatenate([(basis @ W).ravel(), c])
 
-    def _objective(self, draws: Array, y: Array) -> Objective:
-        # Classes first: NumPy is slow at sums over a short last axis.
-        samples, nodes, width = draws.shape
-        X = np.ascontiguousarray(draws.reshape(samples * nodes, width).T)  # (d, S N)
-        classes, column = len(self.classes_), np.arange(samples * nodes)
-        row = np.tile(y, samples)
+    def _is_rotated(self, draws: Array) -> bool:
+        """Rotated columns are fewer columns if there are fewer rows. Otherwise, there is nothing to gain."""
+        return super()._is_rotated(draws) and draws.shape[0] * draws.shape[1] < draws.shape[2]
 
-        def objective(parameters: Array, penalty: float) -> tuple[float, Array]:
-            W, c = split_parameters(parameters.astype(X.dtype), width, classes)
-            logits = W.T @ X + c[:, None]  # (C, S N)
-            logits -= logits.max(0)
-            p = np.exp(logits)
-            total = p.sum(0)
-            of_label = (logits[row, column] - np.log(total)).reshape(samples, nodes)  # log p(y_n | h_k)
-            log_mixture = log_sum_exp(of_label)
-            # The weight of a draw in the gradient is its share of the node's likelihood.
-            weight = np.exp(of_label - log_mixture).ravel()
-            p *= weight / total
-            p[row, column] -= weight
-            loss = nodes * np.log(samples) - log_mixture.sum() + penalty / 2 * np.square(W).sum()
-            return float(loss), np.concatenate([(X @ p.T + penalty * W).ravel(), p.sum(1)]).astype(np.float64)
+    def _problems(self, draws: Array, y: Array, held_out: Sequence[Array], *, rotated: bool) -> SoftmaxFits:
+        return SoftmaxFits(draws, y, len(self.classes_), held_out, rotated=rotated)
 
-        return objective
+    def _solve(self, problems: SoftmaxFits, C: float, start: Array, tolerance: float) -> Array:
+        if self.solver == "lbfgs":
+            found, steps, enough = problems.solve(C, start, tolerance, self.max_iter)
+            self._note(steps, C, enough=enough)
+            return found
+        self.n_iter_ = self.max_iter
+        return np.stack([adam(problems.one(i, C), point, self.max_iter) for i, point in enumerate(start)])
 
-    def _log_likelihoods(self, parameters: Array, draws: Array, y: Array) -> Array:
-        W, c = split_parameters(parameters, draws.shape[2], len(self.classes_))
-        logits = np.ascontiguousarray(np.moveaxis(draws @ W + c, 2, 0))  # (C, S, N)
+    def _held_out(self, problems: SoftmaxFits, found: Array) -> Array:
+        logits = held_out_logits(found, problems.draws, problems.classes, problems.held_out)
+        logits = np.ascontiguousarray(np.moveaxis(logits, 2, 0))  # (C, S, N)
         logits -= logits.max(0)
+        y = problems.y
         own = logits[y, :, np.arange(len(y))].T  # (S, N)
         mixtures = (log_sum_exp(s * own - np.log(np.exp(s * logits).sum(0))) for s in self.sharpnesses)
-        return np.asarray([mixture.sum() - len(y) * np.log(len(draws)) for mixture in mixtures])
+        return np.asarray([mixture.sum(dtype=np.float64) - len(y) * np.log(len(own)) for mixture in mixtures])
 
     def _merit(
         self, likelihoods: Array, found: Array, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]

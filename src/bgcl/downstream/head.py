@@ -48,6 +48,7 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
     sharpnesses: ClassVar[tuple[float, ...]] = (1.0,)
     wide = 256  # above this many columns, embeddings are rotated to their principal directions first
     path: Sequence[float] = PATH  # the values of C that cross-validation tries
+    path_tolerance = 1e-3  # of the solutions on the path
     path_draws = 4  # draws that cross-validation fits to: enough to compare values of C
     parameters: ClassVar[type[HeadParameters]]
 
@@ -76,35 +77,36 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
             center, scale = np.zeros(draws.shape[2]), 1.0
             if self.solver == "lbfgs":
                 center = draws.mean((0, 1))
-                scale = float(np.sqrt(np.square(draws - center).sum(2).mean()))
+                draws = draws - center
+                flat = draws.ravel()
+                scale = float(np.sqrt(flat @ flat / (draws.shape[0] * draws.shape[1])))
                 if scale <= ROUNDING * np.linalg.norm(center):  # no node differs: what is left is rounding
                     scale = 1.0
-            draws = (draws - center) / scale
+                draws /= scale
             basis = None
-            if self.solver == "lbfgs" and draws.shape[2] > self.wide:
+            if self.solver == "lbfgs" and self._is_rotated(draws):
                 draws, basis = principal_directions(draws)
             if self.C == "cv":
-                C, self.sharpness_, start = self._best_on_path(draws, y, folds)
+                C, self.sharpness_, start = self._best_on_path(draws, y, folds, rotated=basis is not None)
             else:
                 C, self.sharpness_, start = float(self.C) * scale**2, 1.0, self._start(draws, y)
             self.C_ = C / scale**2
             # High precision is wasted on a C from a coarse list.
-            found = self._optimize(self._objective(draws, y), C, start, 1e-6 if self.C == "cv" else 1e-9)
+            problem = self._problems(draws, y, [np.empty(0, dtype=np.int64)], rotated=basis is not None)
+            (found,) = self._solve(problem, C, start[None], 1e-6 if self.C == "cv" else 1e-9)
             found = found if basis is None else self._turned_back(found, basis)
             return self._moved(found * self.sharpness_, center, scale)
 
-    def _best_on_path(self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]) -> tuple[float, float, Array]:
+    def _best_on_path(
+        self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]], *, rotated: bool
+    ) -> tuple[float, float, Array]:
         """Choose C and the sharpness by cross-validation. Returns them, and parameters to start from."""
         held_out = np.full((len(self.path), len(self.sharpnesses)), -np.inf)
-        start = self._start(draws, y)
-        found = np.zeros((len(self.path), len(folds), len(start)))
-        objectives = [self._objective(draws[: self.path_draws, train], y[train]) for train, _ in folds]
-        for i, C in enumerate(self.path):
-            held_out[i] = 0
-            for fold, (_, test) in enumerate(folds):  # the solution for one C is the start for the next
-                parameters = self._optimize(objectives[fold], C, found[i - 1, fold] if i else start, 1e-3)
-                found[i, fold] = parameters
-                held_out[i] += self._log_likelihoods(parameters, draws[:, test], y[test])
+        found = np.zeros((len(self.path), len(folds), len(self._start(draws, y))))
+        problems = self._problems(draws[: self.path_draws], y, [test for _, test in folds], rotated=rotated)
+        for i, C in enumerate(self.path):  # the solution for one C is the start for the next
+            found[i] = self._solve(problems, C, found[max(i - 1, 0)], self.path_tolerance)
+            held_out[i] = self._held_out(problems, found[i])
             if i and held_out[i].max() < held_out[:i].max():
                 break  # weaker penalties are slower to fit, and worse still
         best = int(held_out.max(1).argmax())
@@ -112,6 +114,28 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
         self._keep_held_out(found[best], draws, folds)
         merit = self._merit(held_out[best], found[best], draws, y, folds)
         return self.path[best], self.sharpnesses[int(merit.argmax())], found[best].mean(0)
+
+    def _is_rotated(self, draws: Array) -> bool:
+        """Whether the columns are rotated to their principal directions first."""
+        return bool(draws.shape[2] > self.wide)
+
+    def _problems(self, draws: Array, y: Array, held_out: Sequence[Array], *, rotated: bool) -> Any:
+        """The problems of some folds, each with the nodes that it holds out."""
+        train = [np.setdiff1d(np.arange(len(y)), test) for test in held_out]
+        return [
+            (self._objective(draws[:, rest], y[rest]), draws[:, test], y[test])
+            for rest, test in zip(train, held_out, strict=True)
+        ]
+
+    def _solve(self, problems: Any, C: float, start: Array, tolerance: float) -> Array:
+        """The solution of each problem for a C, `(F, D)`."""
+        pairs = zip(problems, start, strict=True)
+        return np.stack([self._optimize(objective, C, point, tolerance) for (objective, *_), point in pairs])
+
+    def _held_out(self, problems: Any, found: Array) -> Array:
+        """The log likelihood summed over all held-out nodes, for each sharpness, `(sharpnesses,)`."""
+        pairs = zip(problems, found, strict=True)
+        return np.asarray(sum(self._log_likelihoods(point, draws, y) for (_, draws, y), point in pairs))
 
     def _merit(
         self, likelihoods: Array, found: Array, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]
@@ -128,16 +152,20 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
 
         if self.solver == "adam":
             self.n_iter_ = self.max_iter
-            return _adam(penalized, start, self.max_iter)
+            return adam(penalized, start, self.max_iter)
         options = {"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "ftol": tolerance, "gtol": 1e-6}
         found = minimize(penalized, start, jac=True, method="L-BFGS-B", options=options)
-        if found.nit >= self.max_iter or found.nfev >= 2 * self.max_iter:
+        self._note(int(found.nit), C, enough=found.nit < self.max_iter and found.nfev < 2 * self.max_iter)
+        return np.asarray(found.x)
+
+    def _note(self, iterations: int, C: float, *, enough: bool) -> None:
+        """Set `n_iter_`, and warn if the iterations were not enough."""
+        self.n_iter_ = max(iterations, 1)
+        if not enough:
             warnings.warn(
                 f"{type(self).__name__} did not converge in {self.max_iter} iterations at C = {C:g}. "
-                "Increase max_iter or give a smaller C.", ConvergenceWarning, stacklevel=4,
+                "Increase max_iter or give a smaller C.", ConvergenceWarning, stacklevel=5,
             )  # fmt: skip
-        self.n_iter_ = max(int(found.nit), 1)
-        return np.asarray(found.x)
 
     def _check_settings(self) -> None:
         """Check the parameters. scikit-learn's convention is to do this in `fit`, not in the constructor."""
@@ -177,7 +205,7 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _adam(objective: Callable[[Array], tuple[float, Array]], parameters: Array, steps: int, rate: float = 0.1) -> Array:
+def adam(objective: Callable[[Array], tuple[float, Array]], parameters: Array, steps: int, rate: float = 0.1) -> Array:
     first = second = np.zeros_like(parameters)
     for step in range(1, steps + 1):
         _, gradient = objective(parameters)

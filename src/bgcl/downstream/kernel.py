@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.blas import strmm
 from sklearn.utils.extmath import randomized_svd
 
 Array = npt.NDArray[Any]
@@ -72,7 +73,7 @@ class Kernels:
     def features(self, rows: Array) -> list[Array]:
         """The features of rows `(N, d)` for each kernel, `(N, q)` each."""
         exponents = self._exponents(rows.astype(np.float32, copy=False))
-        return [np.exp(g * exponents) @ root for g, root in zip(self.sharpnesses, self.roots, strict=True)]
+        return [_times_upper(np.exp(g * exponents), root) for g, root in zip(self.sharpnesses, self.roots, strict=True)]
 
     def products(self, rows: Array, columns: Sequence[Array]) -> Array:
         """The sum over kernels of `k(x, Z) V`, `(N, c)`, for a matrix V `(m, c)` of each kernel."""
@@ -96,6 +97,11 @@ def principal_axes(rows: Array, most: int) -> Array:
         return np.eye(rows.shape[1], dtype=np.float32)
     _, _, axes = randomized_svd(rows, min(most, len(rows)), n_iter=3, random_state=0)
     return np.ascontiguousarray(axes.T, dtype=np.float32)
+
+
+def _times_upper(rows: Array, root: Array) -> Array:
+    """`rows @ root` for an upper triangular root, in half of the time."""
+    return np.asarray(strmm(1.0, root.T, rows.T, lower=1, overwrite_b=1)).T
 
 
 def _inverse_root(K: Array) -> Array:

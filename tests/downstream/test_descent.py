@@ -1,0 +1,76 @@
+"""Functions that are minimized together, against a solver of SciPy with high precision."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from bgcl.downstream.descent import minimize_together
+
+
+def quadratics(functions: int = 3, width: int = 12):
+    random = np.random.default_rng(0)
+    roots = random.normal(size=(functions, width, width))
+    hessians = roots @ roots.transpose(0, 2, 1) + 0.01 * np.eye(width)
+    minima = random.normal(size=(functions, width))
+
+    def values(which, points):
+        away = points - minima[which]
+        slopes = np.einsum("aij,aj->ai", hessians[which], away)
+        return 1 + (away * slopes).sum(1) / 2, slopes
+
+    return values, minima, hessians
+
+
+def test_quadratic_functions_end_at_their_minima():
+    values, minima, _ = quadratics()
+    found, _, enough = minimize_together(values, np.zeros((3, 12)), lambda v: v, tolerance=1e-14, most=1000)
+    assert enough
+    np.testing.assert_allclose(found, minima, atol=1e-4)
+
+
+def test_with_the_inverse_of_its_hessian_a_quadratic_function_takes_one_step():
+    values, minima, hessians = quadratics(1)
+    inverse = np.linalg.inv(hessians[0])
+    found, steps, _ = minimize_together(values, np.zeros((1, 12)), lambda v: v @ inverse, tolerance=1e-12, most=10)
+    assert steps == 1
+    np.testing.assert_allclose(found, minima, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_a_curved_valley_has_the_minimum_of_scipy_whatever_the_scale_of_the_inverse(scale):
+    """The function of Rosenbrock, once from each side."""
+
+    def rosenbrock(_, points):
+        x, y = points.T
+        values = (1 - x) ** 2 + 100 * (y - x**2) ** 2
+        return 1 + values, np.stack([-2 * (1 - x) - 400 * x * (y - x**2), 200 * (y - x**2)], 1)
+
+    start = np.array([[-1.2, 1.0], [2.0, -1.0]])
+    found, *_ = minimize_together(rosenbrock, start, lambda v: scale * v, tolerance=1e-14, most=1000)
+    for point, begin in zip(found, start, strict=True):
+        expected = minimize(lambda x: rosenbrock(None, x[None])[0][0], begin, tol=1e-14).x
+        np.testing.assert_allclose(point, expected, atol=1e-4)
+
+
+def test_functions_do_not_influence_each_other():
+    values, _, _ = quadratics()
+    together, *_ = minimize_together(values, np.zeros((3, 12)), lambda v: v, tolerance=1e-6, most=1000)
+    for i in range(3):
+        alone, *_ = minimize_together(
+            lambda which, points, i=i: values(which + i, points), np.zeros((1, 12)), lambda v: v, tolerance=1e-6,
+            most=1000,
+        )  # fmt: skip
+        np.testing.assert_allclose(alone[0], together[i], rtol=1e-12)
+
+
+def test_too_few_steps_are_told():
+    values, *_ = quadratics()
+    _, steps, enough = minimize_together(values, np.zeros((3, 12)), lambda v: v, tolerance=1e-14, most=2)
+    assert (steps, enough) == (2, False)
+
+
+def test_a_function_whose_start_is_its_minimum_ends_there():
+    values, minima, _ = quadratics()
+    found, steps, enough = minimize_together(values, minima, lambda v: v, tolerance=1e-6, most=10)
+    assert (steps, enough) == (0, True)
+    np.testing.assert_array_equal(found, minima)
