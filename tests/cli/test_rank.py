@@ -42,15 +42,17 @@ def test_unlabeled_is_refused_if_every_node_has_a_label(run, tmp_path):
 def test_the_progress_of_measures_without_labels_moves(run_trained, monkeypatch, by, what, total):
     """On a terminal there is a bar of all draws, or pairs of draws, that is full at the end."""
     shown = []
-    real = progress.track
 
-    def track(stream, description, total, **options):
-        shown.append([description, total, options["disable"], 0])
-        for item in real(stream, description, total, **options):
+    class Bar(progress.Progress):
+        def add_task(self, description, total):
+            shown.append([description, total, self.disable, 0])
+            return super().add_task(description, total=total)
+
+        def advance(self, task):
             shown[-1][3] += 1
-            yield item
+            super().advance(task)
 
-    monkeypatch.setattr(progress, "track", track)
+    monkeypatch.setattr(progress, "Progress", Bar)
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     code, _, err = run_trained("rank", "r", "--by", by, "--top", "3", "--samples", "8")
     assert code == 0

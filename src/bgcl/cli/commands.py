@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from bgcl.cli import data, demo, embed, evaluate, inspect, predict, rank, report, reproduce, train
+from bgcl.cli.sign_of_life import SignOfLife
 from bgcl.errors import BGCLError
 
 app = typer.Typer(
@@ -33,6 +34,11 @@ class Command(TyperCommand):
             if times > 1 and option.param_type_name == "option" and not option.multiple:
                 raise BGCLError(f"{_called(option)} is given {times} times, and only one can count. Give it once.")
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        silent = ctx.params.get("quiet") or ctx.params.get("json")
+        with SignOfLife(str(ctx.info_name), wanted=not silent):
+            return super().invoke(ctx)
 
 
 def _called(option: Any) -> str:

@@ -84,7 +84,9 @@ def embed(
     with kept_in(run, model, keep, not show) as kept:
         found = None if kept is None or every_draw else kept.find_moments(data, samples, seed, hard)
         if found is None:
-            for draw in with_progress(model.draws(data, samples, hard=hard, seed=seed), samples, "draws", show=show):
+            for draw in with_progress(
+                lambda: model.draws(data, samples, hard=hard, seed=seed), samples, "draws", show=show
+            ):
                 running.add(draw)
                 if every_draw:
                     drawn.append(draw.cpu().numpy())

@@ -26,6 +26,7 @@ from bgcl.cli.options import (
 from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, print_table, say
 from bgcl.errors import BGCLError
+from bgcl.progress import stage
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -122,7 +123,8 @@ def evaluate(
     if plots is not None:
         from bgcl.reporting.plots import save_evaluation
 
-        facts["plots"] = [str(path) for path in save_evaluation([r for run in results for r in run], plots)]
+        with stage("drawing plots"):
+            facts["plots"] = [str(path) for path in save_evaluation([r for run in results for r in run], plots)]
     if out is not None:
         rows = [{"score": name, **score} for name, score in scores.items()]
         write_table(out, {name: [row[name] for row in rows] for name in rows[0]})

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from bgcl.cli import options
 from bgcl.cli.opening import load_graph
 from bgcl.cli.printing import console, print_json, visible
+from bgcl.progress import stage
 
 if TYPE_CHECKING:
     from bgcl.data.inspection import Inspection
@@ -33,7 +34,8 @@ def inspect(
         missing_label=missing_label, exact=exact, feature=feature, value=value, delimiter=delimiter, header=header,
         no_header=no_header, decimal=decimal, dates=dates,
     )  # fmt: skip
-    found = look_at(reading or data)
+    with stage("inspecting the graph"):
+        found = look_at(reading or data)
     if json:
         print_json({"graph": graph, **found.to_dict()})
     else:

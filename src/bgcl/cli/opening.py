@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bgcl.cli.options import names
 from bgcl.cli.printing import visible
 from bgcl.errors import BGCLError
+from bgcl.progress import stage
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -37,11 +38,13 @@ def load_graph(
         from bgcl.data.own import read_files
         from bgcl.data.unused_options import check_used
 
-        reading = read_files(graph, nodes, make_options(**given), labels=labels)
+        with stage("reading the tables"):
+            reading = read_files(graph, nodes, make_options(**given), labels=labels)
         check_used(reading, given)
         print_reading(reading, quiet)
         return reading.data, reading
-    data = load(graph, nodes, quiet=quiet, labels=labels, **given)
+    with stage(f"reading {visible(graph)}"):
+        data = load(graph, nodes, quiet=quiet, labels=labels, **given)
     if "name" not in data:
         data.name = str(Path(graph).resolve())
     return data, None
@@ -66,7 +69,8 @@ def graph_of(model: "BGCL", run: Path, graph: str | None, nodes: str | None, qui
 
         if graph is None and not Path(model.recipe_.edges_file).exists():
             raise BGCLError(f"{run}: the graph is no longer at {model.recipe_.edges_file}. Name it with --graph.")
-        reading = read_again(model.recipe_, graph, nodes)
+        with stage("reading the tables"):
+            reading = read_again(model.recipe_, graph, nodes)
         print_reading(dataclasses.replace(reading, guesses=[]), quiet)
         return reading.data
     if not (graph or model.graph_.name):
@@ -87,7 +91,8 @@ def open_run(run: Path, graph: str | None, quiet: bool) -> "tuple[BGCL, Data]":
     """Load the model of a run and its training graph, which the user has to name only if it has moved."""
     from bgcl.estimator import BGCL
 
-    model = BGCL.load(run)
+    with stage("reading the run"):
+        model = BGCL.load(run)
     data = graph_of(model, run, graph, None, quiet)
     try:
         model.check_trained_on(data)
@@ -109,7 +114,8 @@ def open_run_on(run: Path, graph: str | None, nodes: str | None, quiet: bool) ->
         return open_run(run, graph, quiet)
     from bgcl.estimator import BGCL
 
-    model = BGCL.load(run)
+    with stage("reading the run"):
+        model = BGCL.load(run)
     return model, graph_of(model, run, graph, nodes, quiet)
 
 

@@ -39,7 +39,7 @@ from bgcl.measures.metrics import (
     risk_coverage,
 )
 from bgcl.measures.uncertainty import Accumulator, Uncertainty
-from bgcl.progress import with_progress
+from bgcl.progress import stage, with_progress
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -146,7 +146,8 @@ def evaluate_draws(
         raise BGCLError(f"There are draws of {first.shape[1]} nodes, but {len(labels)} labels.")
     training = [with_pairs(split.train, labels) for split in chosen]
     # Heads are small problems, so each is fitted by one thread, and several heads at the same time.
-    with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
+    fitting = stage(f"fitting {len(chosen)} heads")
+    with fitting, threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
         heads = list(pool.map(lambda train: head().fit(first[:, train], labels[train]), training))
     found = predict_all(heads, _rest_or(first, stream), [split.test for split in chosen], set_size)
     return [
@@ -199,7 +200,7 @@ def evaluate(
             "samples."
         )
     chosen, labels = splits(data, protocol, count), labels_of(data)
-    stream = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
+    stream = with_progress(lambda: model.draws(data, samples, seed=seed), samples, "draws", show=progress)
     head = head or head_for(model.parts_)
     prediction = None if kept is None else _to_predict(model, data, samples, seed, kept)
     stream = stream if prediction is None else prediction.watch(stream)

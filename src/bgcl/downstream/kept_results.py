@@ -96,7 +96,7 @@ def moments_of(
     """Mean and standard deviation of draws, from the run if they were kept there."""
     found = None if kept is None else kept.find_moments(data, samples, seed)
     if found is None:
-        found = moments(with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress))
+        found = moments(with_progress(lambda: model.draws(data, samples, seed=seed), samples, "draws", show=progress))
         if kept is not None:
             kept.keep_moments(data, seed, found)
     return found

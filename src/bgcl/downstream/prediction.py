@@ -23,7 +23,7 @@ from bgcl.downstream.small_classes import FEWEST, with_pairs
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import MEASURES, Uncertainty
 from bgcl.model.posterior import RunningMoments
-from bgcl.progress import with_progress
+from bgcl.progress import stage, with_progress
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -145,7 +145,7 @@ def predict(
         return found
     if labels_from is not None:
         prediction.labeled_draws = model.draws(labels_from, training_draws, seed=seed)
-    draws = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
+    draws = with_progress(lambda: model.draws(data, samples, seed=seed), samples, "draws", show=progress)
     deque(prediction.watch(draws), maxlen=0)
     if kept is not None:
         prediction.keep(kept, samples, seed)
@@ -204,7 +204,8 @@ class Prediction:
 
     def _fitted(self, first: Array) -> StackedPrediction:
         trained_on = [train for train, _ in self.fold_nodes]
-        heads = _fit_heads(head_for(self.parts), first, self.known.labels, trained_on)
+        with stage(f"fitting {len(trained_on)} heads"):
+            heads = _fit_heads(head_for(self.parts), first, self.known.labels, trained_on)
         return StackedPrediction(heads, [nodes for _, nodes in self.fold_nodes])
 
     def result(self) -> NodePredictions:

@@ -20,6 +20,7 @@ from bgcl.measures.metrics import Reliability
 from bgcl.measures.uncertainty import RECOMMENDED
 from bgcl.model.objectives.infonce import MOST
 from bgcl.model.training import Record, how_long
+from bgcl.progress import status
 from bgcl.reporting.report.draw_summary import DrawSummary
 from bgcl.reporting.report.node_map import NodeMap, make_map
 
@@ -97,7 +98,7 @@ def gather(
     summary = DrawSummary.of(model, data, samples, seed=seed, predict=missing is None, kept=kept, progress=progress)
     moments, predictions = summary.moments, summary.predictions
     pairs = min(samples // 2, int(DISAGREEMENT_WORK / (data.num_nodes * min(data.num_nodes, MOST))))
-    disagreement = model.disagreement(data, 2 * pairs, seed=seed) if pairs >= 2 else None
+    disagreement = model.disagreement(data, 2 * pairs, seed=seed, progress=progress) if pairs >= 2 else None
     measures: dict[str, Array] = {} if predictions is None else dict(predictions.uncertainty.measures())
     measures["astd"] = moments.astd.cpu().numpy().astype(np.float64)
     notes = [] if missing is None else [f"There are no predictions: {missing}"]
@@ -108,13 +109,15 @@ def gather(
     label, present = _labels(data)
     likeliest, probability, scores, bins = _predictions(predictions, label)
     map_seed = model.settings_.seed if seed is None else seed
+    with status("Placing the nodes on the map", show=progress):
+        node_map = make_map(moments.mean.cpu().numpy(), summary.first, seed=map_seed, tsne=tsne)
     return Contents(
         title=PurePath(model.graph_.name).stem or "graph",
         facts=_facts(model, label, len(present), samples),
         ids=_ids(data),
         classes=_class_names(data, present),
         label=label,
-        map=make_map(moments.mean.cpu().numpy(), summary.first, seed=map_seed, tsne=tsne),
+        map=node_map,
         measures={name: measures[name] for name in MEANINGS if name in measures},
         likeliest=likeliest,
         probability=probability,

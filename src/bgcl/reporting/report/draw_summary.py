@@ -50,10 +50,10 @@ class DrawSummary:
             predictions = None if prediction is None else prediction.find(kept, samples, seed)
             if moments is not None and (prediction is None or predictions is not None):
                 few = min(CLOUD, samples)
-                first = with_progress(model.draws(data, few, seed=seed), few, "draws", show=progress)
+                first = with_progress(lambda: model.draws(data, few, seed=seed), few, "draws", show=progress)
                 return cls(moments, np.stack([draw.cpu().numpy() for draw in first]), predictions)
         running = RunningMoments() if prediction is None else prediction.running
-        stream = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
+        stream = with_progress(lambda: model.draws(data, samples, seed=seed), samples, "draws", show=progress)
         shown = []
         for i, draw in enumerate(map(running.add, stream) if prediction is None else prediction.watch(stream)):
             if i < CLOUD:
