@@ -54,7 +54,7 @@ def pauses(command: list[str], cwd: Path) -> tuple[float, float, float, str]:
         now = time.monotonic()
         if last == began:
             first = now - began
-        elif now - last > longest:
+        elif found and now - last > longest:  # not the end of the process, after its last line
             longest, before = now - last, text[-60:]
         last, text = now, text + found
         if not found:
