@@ -7,11 +7,11 @@ from torch_geometric.data import Data
 import bgcl
 
 
-def faint_words(label: np.ndarray, random: np.random.Generator) -> torch.Tensor:
-    """Words of which those of a node's class are a little more frequent, `(N, 12 C)`."""
-    classes = label.max() + 1
-    own = np.arange(12 * classes) % classes == label[:, None]
-    return torch.as_tensor(random.random(own.shape) < np.where(own, 0.2, 0.1), dtype=torch.float32)
+def words_of(label: np.ndarray, random: np.random.Generator) -> torch.Tensor:
+    """Words of a topic, `(N, 12 C)`, which is the class of two thirds of the nodes, and random for the others."""
+    topic = np.where(random.random(len(label)) < 0.5, label, random.permutation(label))
+    own = np.arange(12 * (label.max() + 1)) % (label.max() + 1) == topic[:, None]
+    return torch.as_tensor(random.random(own.shape) < np.where(own, 0.4, 0.03), dtype=torch.float32)
 
 
 def weighted_graph(nodes: int = 240, classes: int = 3, *, seed: int = 0) -> Data:
@@ -24,9 +24,35 @@ def weighted_graph(nodes: int = 240, classes: int = 3, *, seed: int = 0) -> Data
     chosen = np.concatenate([within, between])
     weight = np.where(same[chosen], 10.0, 1.0) * random.lognormal(0, 0.3, len(chosen))
     return Data(
-        x=faint_words(label, random),
+        x=words_of(label, random),
         edge_index=torch.as_tensor(np.stack([source, target])[:, chosen]),
         edge_weight=torch.as_tensor(weight),
+        y=torch.as_tensor(label),
+    )
+
+
+def directed_graph(nodes: int = 240, classes: int = 3, *, seed: int = 0) -> Data:
+    """Edges lead from each class to the next one, so without directions all classes have the same neighbors."""
+    random = np.random.default_rng(seed)
+    label = np.arange(nodes) % classes
+    source, target = random.integers(nodes, size=(2, 30 * nodes))
+    chosen = np.flatnonzero((label[target] == (label[source] + 1) % classes) | (random.random(30 * nodes) < 0.1))
+    edges = np.stack([source, target])[:, chosen[: 10 * nodes]]
+    return Data(x=words_of(label, random), edge_index=torch.as_tensor(edges), y=torch.as_tensor(label))
+
+
+def typed_graph(nodes: int = 240, classes: int = 3, *, seed: int = 0) -> Data:
+    """Edges of type 0 are within a class and those of type 1 between classes. Without types they say nothing."""
+    random = np.random.default_rng(seed)
+    label = np.arange(nodes) % classes
+    source, target = random.integers(nodes, size=(2, 40 * nodes))
+    same = label[source] == label[target]
+    within, between = np.flatnonzero(same)[: 5 * nodes], np.flatnonzero(~same)[: 10 * nodes]
+    chosen = random.permutation(np.concatenate([within, between]))
+    return Data(
+        x=words_of(label, random),
+        edge_index=torch.as_tensor(np.stack([source, target])[:, chosen]),
+        edge_type=torch.as_tensor((~same[chosen]).astype(np.int64)),
         y=torch.as_tensor(label),
     )
 

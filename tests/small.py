@@ -68,6 +68,17 @@ def with_weights(graph: PreparedGraph, seed: int = 0) -> PreparedGraph:
     return replace(graph, weights=on_connections(graph, weights).to(like))
 
 
+def with_relations(graph: PreparedGraph, count: int, seed: int = 0) -> PreparedGraph:
+    """The graph with relations of random weights, other ones in each direction. Every edge is in some relation."""
+    random = np.random.default_rng(seed)
+    shape = (graph.nodes, graph.nodes, count)
+    weights = np.exp(random.normal(size=shape)) * (random.random(shape) < 0.5)
+    weights[:, :, 0] += weights.sum(2) == 0
+    weights[np.arange(graph.nodes), np.arange(graph.nodes)] = 0
+    like = graph.features if isinstance(graph.features, Tensor) else graph.features.values
+    return replace(graph, relations=on_connections(graph, weights).to(like))
+
+
 def random_data(nodes: int, width: int, *, classes: int = 2, seed: int = 0) -> Data:
     """A random graph with attributes and labels, as PyTorch Geometric's `Data`."""
     target, source = np.nonzero(random_adjacency(nodes, density=4 / nodes, seed=seed))

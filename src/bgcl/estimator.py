@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from bgcl import checkpoint
 from bgcl.arguments import flag, path_of, seed_or, whole
 from bgcl.augmentation.drop_rates import RatePosterior
-from bgcl.data.pyg import check_graph
+from bgcl.data.pyg import check_graph, warn_of_unused
 from bgcl.errors import BGCLError
 from bgcl.files import Spare, sole_use
 from bgcl.graph.prepared import PreparedGraph
@@ -137,11 +137,12 @@ class BGCL(BGCLParameters):
 
     def _fit(self, data: Data, folder: Path | None, resume: bool, progress: Progress) -> Self:
         checked = check_graph(data)
+        warn_of_unused(data)
         settings = self._settings(checked)
         ready = ReadyGraph(checked, settings.device)
         network = Network(
             ready.facts.num_attributes, settings, dense=are_dense_numbers(ready.prepared.features),
-            **copy.deepcopy(self._modules()),
+            relations=len(ready.facts.relations), **copy.deepcopy(self._modules()),
         ).to(settings.device)  # fmt: skip
         generator = torch.Generator(settings.device).manual_seed(settings.seed)
         with status("Preparing the graph", show=shows_line(progress)):

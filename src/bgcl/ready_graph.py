@@ -3,6 +3,7 @@
 import logging
 import weakref
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +21,7 @@ from bgcl.errors import BGCLError
 from bgcl.graph.clusters import Batches
 from bgcl.graph.csr import without_beta_warning
 from bgcl.graph.node_batches import NodeBatches
-from bgcl.graph.prepared import PreparedGraph, mean_weight, prepare
+from bgcl.graph.prepared import PreparedGraph, mean_weight, prepare, relations_of
 from bgcl.settings import Settings
 
 log = logging.getLogger("bgcl")
@@ -40,8 +41,10 @@ class ReadyGraph:
         self.checked = checked
         if trained is not None:
             _warn_of_weights(trained, mean_weight(checked), "edge_weight" in checked)
+            _check_relations(trained.relations, checked.get("relations") or ())
         unit = None if trained is None else trained.mean_weight
-        prepared = prepare(checked, row_norm="none", device=device, unit=unit)
+        relations = relations_of(checked) if trained is None else trained.relations
+        prepared = prepare(checked, row_norm="none", device=device, unit=unit, relations=relations)
         self.prepared: PreparedGraph = replace(prepared, keys=_keys(checked, device))
         self.scaled: PreparedGraph | None = None  # with the attributes scaled as the model needs them
         self.alike: dict[Any, PreparedGraph] | None = None  # the graphs of alike nodes, by the fitted model
@@ -82,6 +85,21 @@ def _warn_of_weights(trained: GraphFacts, mean: float, has_weights: bool) -> Non
         )
 
 
+def _check_relations(trained: Sequence[str], given: Sequence[str]) -> None:
+    """Refuse a graph without relations if the model needs them, and warn of relations that it does not know."""
+    if trained and not given:
+        raise BGCLError(
+            f"The model was trained on edges of {len(trained)} relations ({', '.join(trained)}), and this graph has "
+            "one kind of edges. Give it the same types or directions: see bgcl.graph_from."
+        )
+    unknown = [name for name in given if name not in trained]
+    if unknown and (trained or len(given) > 1):
+        log.warning(
+            "The model was not trained on the relations %s. Their edges count, but not as relations of their own.",
+            ", ".join(unknown),
+        )
+
+
 def _keys(data: Data, device: str) -> Tensor | None:
     """A number for each node that depends only on its id, `(N,)`; None if the nodes have no ids."""
     ids = getattr(data, "ids", None)
@@ -106,9 +124,12 @@ def _is_whole(text: str) -> bool:
     return str(int(text)) == text and -(2**63) <= int(text) < 2**63
 
 
+_COMPUTED_FROM = ("x", "edge_index", "edge_weight", "edge_type", "node_type", "edge_relations")
+
+
 def _tensors(data: Data) -> tuple[Tensor | None, ...]:
     """What the model is computed from; None for what the graph does not have."""
-    return tuple(getattr(data, name, None) for name in ("x", "edge_index", "edge_weight"))
+    return tuple(getattr(data, name, None) for name in _COMPUTED_FROM)
 
 
 def _checksum(tensor: Tensor) -> int:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from scipy.stats import chisquare
 from torch_geometric.data import Data
 
@@ -22,7 +23,7 @@ from bgcl.augmentation.drop_rates import (
 from bgcl.augmentation.evidence import Witnesses
 from bgcl.augmentation.explanations import DOUBT, Evidence, Explanations, noise_and_repetition
 from bgcl.augmentation.rate_evidence import LEAST, MOST, bounded, evidence_lower_bound, fit_kumaraswamy
-from small import dense_connections, on_matrix, random_graph, seeded, with_weights
+from small import dense_connections, on_matrix, random_graph, seeded, with_relations, with_weights
 from trained import narrow
 
 STARTS = ((1.0, 6.579), (1.0, 1.0), (6.579, 1.0))  # medians of 0.1, 0.5 and 0.9
@@ -321,21 +322,23 @@ def test_training_leaves_the_rates_as_they_are_and_resumes_bit_for_bit(tmp_path,
     assert torch.equal(loaded.sample(data, 2), whole.sample(data, 2))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_explanations_of_edges_by_neighbors_equal_a_plain_loop(weighted: bool) -> None:
+@pytest.mark.parametrize("kind", ["plain", "weighted", "relation"])
+def test_explanations_of_edges_by_neighbors_equal_a_plain_loop(kind: str) -> None:
     graph = random_graph(14, 6, double=False, seed=2)
-    graph = with_weights(graph) if weighted else graph
+    graph = graph if kind == "plain" else with_weights(graph)
+    graph = with_relations(graph, 2) if kind == "relation" else graph
     witnesses = Witnesses(graph, torch.eye(6), 0, seeded(0))
     drawn: dict[int, tuple[int, float]] = {}
 
-    def noted(node: int) -> tuple[int, float]:
-        drawn[node] = Witnesses._edge(witnesses, node)
+    def noted(adjacency: csr_matrix, node: int) -> tuple[int, float]:
+        drawn[node] = Witnesses._edge(witnesses, adjacency, node)
         return drawn[node]
 
     witnesses._edge = noted  # type: ignore[method-assign]
-    found = witnesses.of_edges()
+    found = witnesses.of_edges(1 if kind == "relation" else None)
     assert found is not None
-    A = on_matrix(graph, graph.weights) if weighted else dense_connections(graph)
+    A = dense_connections(graph) if kind == "plain" else on_matrix(graph, graph.weights)
+    A = on_matrix(graph, graph.relations[:, 1]) + np.eye(14) if kind == "relation" else A
     d, others = A.sum(1), A - np.eye(14)
     for i, (v, (j, weight)) in enumerate(drawn.items()):
         assert weight == pytest.approx(A[v, j])
@@ -352,6 +355,6 @@ def test_a_heavy_edge_is_an_item_in_proportion_to_its_weight() -> None:
     heavy = on_matrix(graph, graph.weights) - np.eye(8)
     node = int(np.argmax((heavy > 0).sum(1)))
     there = np.flatnonzero(heavy[node])
-    counts = np.bincount([witnesses._edge(node)[0] for _ in range(3000)], minlength=8)
+    counts = np.bincount([witnesses._edge(witnesses.adjacency, node)[0] for _ in range(3000)], minlength=8)
     assert counts.sum() == counts[there].sum()
     assert chisquare(counts[there], 3000 * heavy[node, there] / heavy[node, there].sum()).pvalue > 1e-4

@@ -117,8 +117,14 @@ def test_a_mask_writes_the_shortest_sentence_in_the_order_of_the_grammar(sentenc
         ("features per block", "The mask 'features per block' is not valid: only connections have a rate per block."),
         ("neigbors", "Unknown mask 'neigbors' in 'neigbors'. Did you mean neighbors"),
         ("neighbors of layer 1", "'neighbors of layer 1' is not valid: positive pairs do not belong to a layer."),
-        ("neighbors per layer", "'neighbors per layer' is not valid: positive pairs have one drop rate per view."),
-        ("neighbors per block", "'neighbors per block' is not valid: positive pairs have one drop rate per view."),
+        (
+            "neighbors per layer",
+            "'neighbors per layer' is not valid: positive pairs have one drop rate per view or relation.",
+        ),
+        (
+            "neighbors per block",
+            "'neighbors per block' is not valid: positive pairs have one drop rate per view or relation.",
+        ),
         (
             "neighbors in 2 blocks",
             "'neighbors in 2 blocks' is not valid: only connections have blocks, and at least 1.",

@@ -16,6 +16,7 @@ from small import (
     random_encoder,
     random_graph,
     seeded,
+    with_relations,
     with_weights,
 )
 
@@ -311,3 +312,34 @@ def test_the_average_over_positives_is_the_dense_product(width: int) -> None:
     vectors = torch.randn(9, width, dtype=torch.float64, generator=seeded(1))
     found = Positives(graph.connections, weights).average(vectors)
     np.testing.assert_allclose(found.numpy(), on_matrix(graph, weights) @ vectors.numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["edges", "nodes", "connections", "subgraph"])
+def test_each_relation_is_dropped_at_its_own_rate(kind: str) -> None:
+    graph, encoder = with_relations(random_graph(40, double=False), 2), random_encoder((5, 4, 3), double=False)
+    augmentation = Augmentation([parse_mask(f"{kind} per relation")], 2, draw="median", relations=2)
+    ((_, rate),) = augmentation.of("o")
+    assert rate.log_a.shape == (1, 2)
+    rate.set_posterior(2000.0, 1e6, 0)  # a narrow posterior at a high rate
+    rate.set_posterior(1.0, 1e4, 1)  # close to 0
+    (mask, _) = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=True)
+    assert mask.connections is None
+    kept = mask.relations[~graph.is_self[:, 0]].mean(0)
+    assert kept[0] < 0.3 < 0.9 < kept[1]
+
+
+def test_positives_of_relations_with_own_rates_are_those_of_a_plain_loop() -> None:
+    graph = with_relations(random_graph(10, double=False), 2)
+    augmentation = Augmentation([parse_mask("neighbors per relation")], 1, relations=2)
+    positives = augmentation.draw_positives("o", graph, seeded(1), hard=True)
+    assert positives.kept.shape == (len(graph.connections), 2)
+    found = on_matrix(graph, positives.weights)
+    kept, heavy = ([on_matrix(graph, each[:, r]) for r in range(2)] for each in (positives.kept, graph.relations))
+    for v in range(10):
+        weights = {v: 1.0}
+        for u in np.flatnonzero(dense_connections(graph)[v]):
+            if u != v:
+                total = heavy[0][v, u] + heavy[1][v, u]
+                weights[u] = (kept[0][v, u] * heavy[0][v, u] + kept[1][v, u] * heavy[1][v, u]) / total
+        for u, weight in weights.items():
+            assert found[v, u] == pytest.approx(weight / sum(weights.values()), abs=1e-6)

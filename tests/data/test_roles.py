@@ -55,7 +55,11 @@ def test_only_inferred_roles_are_reported():
     edges, nodes = frame({"a": [1], "b": [1]}, "edges"), frame({"key": [1], "kind": [1]}, "nodes")
     guesses: list[str] = []
     find_roles(edges, nodes, Options(), guesses)
-    assert guesses == ["an edge leads from 'a' to 'b'", "a node's id is 'key'", "nodes have no label"]
+    assert guesses == [
+        "an edge leads from 'a' to 'b' (--directed to use its direction)",
+        "a node's id is 'key'",
+        "nodes have no label",
+    ]
     guesses.clear()
     find_roles(edges, nodes, Options(id="key", source="a", target="b", label="kind"), guesses)
     assert guesses == []

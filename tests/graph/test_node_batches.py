@@ -34,6 +34,11 @@ def with_isolated(nodes: int, seed: int = 0) -> np.ndarray:
     return adjacency
 
 
+def neighbors_of(batches: NodeBatches, nodes: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """A random neighbor of each node."""
+    return batches.graph.connections.column[batches._edges(nodes, generator)]
+
+
 def numbers_of(batch: PreparedGraph) -> np.ndarray:
     return dense_features(batch)[:, 0].round().astype(int) - 1
 
@@ -117,7 +122,7 @@ def test_every_neighbor_of_a_node_is_chosen_equally_often():
     nodes = torch.arange(12)[torch.as_tensor(adjacency.sum(1)) > 0]
     counts = np.zeros((12, 12))
     for _ in range(3000):
-        np.add.at(counts, (nodes.numpy(), batches._neighbors(nodes, generator).numpy()), 1)
+        np.add.at(counts, (nodes.numpy(), neighbors_of(batches, nodes, generator).numpy()), 1)
     assert counts[adjacency == 0].sum() == 0
     smallest = [chisquare(counts[v, adjacency[v] > 0]).pvalue for v in nodes.tolist() if adjacency[v].sum() > 1]
     assert len(smallest) > 5
@@ -132,7 +137,7 @@ def test_a_uniform_number_names_the_neighbor(monkeypatch, uniform, neighbor):
     star[2, 2] = 0
     batches = NodeBatches(numbered_graph(star), 5)
     monkeypatch.setattr(torch, "rand", lambda count, **_: torch.full((count,), uniform))
-    assert batches._neighbors(torch.tensor([2]), seeded(0)).tolist() == [neighbor]
+    assert neighbors_of(batches, torch.tensor([2]), seeded(0)).tolist() == [neighbor]
 
 
 def test_a_graph_without_edges_has_batches_of_single_nodes():
@@ -159,7 +164,7 @@ def test_a_heavy_edge_is_chosen_in_proportion_to_its_weight():
     nodes = torch.arange(12)[torch.as_tensor(adjacency.sum(1)) > 0]
     counts = np.zeros((12, 12))
     for _ in range(3000):
-        np.add.at(counts, (nodes.numpy(), batches._neighbors(nodes, generator).numpy()), 1)
+        np.add.at(counts, (nodes.numpy(), neighbors_of(batches, nodes, generator).numpy()), 1)
     assert counts[adjacency == 0].sum() == 0
     for v in nodes.tolist():
         there = adjacency[v] > 0
@@ -183,4 +188,4 @@ def test_by_weight_no_uniform_number_leads_to_the_node_itself_or_out_of_its_row(
     batches = NodeBatches(with_weights(numbered_graph(adjacency)), 20)
     monkeypatch.setattr(torch, "rand", lambda count, **_: torch.full((count,), uniform))
     nodes = torch.arange(20)[torch.as_tensor(adjacency.sum(1)) > 0]
-    assert (adjacency[nodes, batches._neighbors(nodes, seeded(0))] == 1).all()
+    assert (adjacency[nodes, neighbors_of(batches, nodes, seeded(0))] == 1).all()

@@ -23,6 +23,7 @@ from small import (
     random_features,
     random_graph,
     seeded,
+    with_relations,
     with_weights,
 )
 
@@ -306,3 +307,42 @@ def test_parts_are_propagated_along_weights_times_keep_values_as_by_dense_matric
     X = dense_features(graph) @ parts.directions_0.double().numpy()
     np.testing.assert_allclose(attributes, unit(hops(P, X, 2)), atol=1e-5)
     np.testing.assert_allclose(encoder, unit(hops(P, unit(encoded_of(graph).double().numpy()), None)), atol=1e-5)
+
+
+def relational(graph: PreparedGraph, *sentences: str, relations: int = 2) -> Parts:
+    parts = Parts(sentences, dense_features(graph).shape[1], 4, 3, relations=relations)
+    parts.fit(graph, seeded(0))
+    return parts
+
+
+def test_a_part_of_each_relation_is_propagated_along_it_without_the_node_itself():
+    graph = with_relations(random_graph(9, 5, double=False), 2)
+    kept = torch.rand(len(graph.connections), 2, generator=seeded(3))
+    parts = relational(graph, "attributes hop 2 of each relation", "encoder diffused of each relation", "encoder hop 1")
+    assert len(parts.parts) == 5
+    found = embedding(parts, graph, [LayerMask()], kept)
+    for r in range(2):
+        P = dense_normalize(on_matrix(graph, graph.relations[:, r]) * on_matrix(graph, kept[:, r]))
+        X = dense_features(graph) @ getattr(parts, f"directions_{r}").double().numpy()
+        np.testing.assert_allclose(found[r], unit(hops(P, X, 2)), atol=1e-5)
+        start = unit(encoded_of(graph).double().numpy())
+        np.testing.assert_allclose(found[2 + r], unit(hops(P, start, None)), atol=1e-5)
+
+
+def test_a_part_of_a_relation_has_the_principal_directions_along_it():
+    """The matrix of a relation is not symmetric, so its transposed must be used where it belongs."""
+    graph = with_relations(random_graph(14, 6, double=False), 2)
+    parts = relational(graph, "attributes hop 1 of each relation")
+    for r in range(2):
+        P = dense_normalize(on_matrix(graph, graph.relations[:, r]))
+        expected = np.linalg.svd(P @ dense_features(graph))[2][:3]
+        found = getattr(parts, f"directions_{r}").double().numpy()
+        np.testing.assert_allclose(np.abs(np.diag(expected @ found)), 1, atol=1e-3)
+
+
+def test_a_graph_of_one_kind_of_edges_has_no_part_of_each_relation():
+    with pytest.raises(BGCLError, match="one kind of edges"):
+        Parts(("attributes hop 1 of each relation",), 5, 4, 3)
+    for sentence in ("encoder of each relation", "encoder diffused among alike of each relation"):
+        with pytest.raises(BGCLError, match="leave out 'of each relation'"):
+            parse_part(sentence)

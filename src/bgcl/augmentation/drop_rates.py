@@ -151,10 +151,10 @@ class DropRate(nn.Module):
         return self.log_b.cpu().double().exp()
 
     @torch.no_grad()
-    def set_posterior(self, a: float, b: float) -> None:
-        """Give all rates the posterior `Kumaraswamy(a, b)`."""
-        self.log_a.fill_(math.log(a))
-        self.log_b.fill_(math.log(b))
+    def set_posterior(self, a: float, b: float, block: int | slice = slice(None)) -> None:
+        """Give all rates, or those of one block or relation, the posterior `Kumaraswamy(a, b)`."""
+        self.log_a[:, block] = math.log(a)
+        self.log_b[:, block] = math.log(b)
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """`logit(pi)` with `pi ~ q(pi)`, reparameterized."""
@@ -240,11 +240,15 @@ class RatePosterior:
         return float(np.mean(self.std))
 
     def places(self) -> Iterator[tuple[int, int, str]]:
-        """Layer and block of each rate, counted from 0, and in words such as `layer 2, block 1`; empty if shared."""
+        """Layer and block of each rate, counted from 0, and in words such as `layer 2, block 1`; empty if shared.
+
+        Relations are in the place of blocks.
+        """
         layers, blocks = np.shape(self.mean)
         for i in range(layers):
             for j in range(blocks):
-                words = [f"layer {i + 1}"] * (layers > 1) + [f"block {j + 1}"] * (blocks > 1)
+                kind = "relation" if "per relation" in self.mask else "block"
+                words = [f"layer {i + 1}"] * (layers > 1) + [f"{kind} {j + 1}"] * (blocks > 1)
                 yield i, j, ", ".join(words)
 
     def density(self, pi: Array) -> Array:

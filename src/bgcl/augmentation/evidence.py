@@ -27,6 +27,7 @@ from torch.nn import functional as F
 from bgcl.augmentation.explanations import Explanations
 from bgcl.graph.alike import nearest_among, references
 from bgcl.graph.prepared import Features, PreparedGraph, SparseFeatures
+from bgcl.graph.relations import in_relation
 
 ITEMS = 4096  # nodes whose edges and attributes are looked at; in a smaller graph, all
 FEWEST, SHARE = 5, 0.1  # alike nodes that are asked: 5, 10, 20, ... up to this share of all
@@ -54,25 +55,27 @@ class Witnesses:
         shape = graph.nodes, graph.nodes
         weights = np.ones(len(column)) if graph.weights is None else graph.weights.cpu().double().numpy()
         self.adjacency = csr_matrix((weights, column, pointer), shape=shape)  # with self-connections
-        self.neighbors = np.diff(pointer) - 1
-        self.degree = np.asarray(self.adjacency.sum(1)).ravel()
+        self.relations = 0 if graph.relations is None else graph.relations.shape[1]
         self.among = references(graph).cpu()
         most = max(int(SHARE * len(self.among)), min(FEWEST, len(self.among) - 1))
         self.sizes = [size for i in range(32) if (size := FEWEST << i) <= most] or [most]
 
-    def of_edges(self) -> Explanations | None:
-        """What explains an edge of each node; None if there are no edges."""
-        nodes = self.nodes[self.neighbors[self.nodes] > 0]
+    def of_edges(self, relation: int | None = None) -> Explanations | None:
+        """What explains an edge of each node, of one relation or of any; None if there are no edges."""
+        adjacency = self.adjacency if relation is None else self._in_relation(relation)
+        nodes = self.nodes[np.diff(adjacency.indptr)[self.nodes] > 1]
         if not len(nodes):
             return None
-        drawn = [self._edge(node) for node in nodes]
+        drawn = [self._edge(adjacency, node) for node in nodes]
         ends, weight = np.array([end for end, _ in drawn]), np.array([weight for _, weight in drawn])
-        received = self.degree - 1.0
+        degree = np.asarray(adjacency.sum(1)).ravel()
+        received = np.asarray(adjacency.sum(0)).ravel() - 1.0
         ending = received[ends] - weight
         background = (ending + 0.5) / (received.sum() - weight + 0.5 * len(received))
-        target = csr_matrix(self.adjacency[ends].multiply(1 / self.degree))  # column k of row i: A[k, j] / d_k
+        back = adjacency if relation is None else csr_matrix(adjacency.T)
+        target = csr_matrix(back[ends].multiply(1 / degree))  # column k of row i: A[k, j] / d_k
         by_alike = self._by_alike(nodes, self._vectors(nodes), target)
-        others = self._without(self._neighbors(nodes), ends)  # the edge itself is no witness
+        others = self._without(self._neighbors(nodes, adjacency), ends)  # the edge itself is no witness
         return Explanations.of(background, by_alike, _mean_of(others, target))
 
     def of_attributes(self) -> Explanations | None:
@@ -120,19 +123,28 @@ class Witnesses:
             found.append(Explanations.of(_normal(values[part], 0.0, 1.0), by_alike, by_neighbors))
         return Explanations.joined(found) if found else None
 
-    def _edge(self, node: int) -> tuple[int, float]:
+    def _in_relation(self, relation: int) -> csr_matrix:
+        """The weights of one relation, with self-connections, without zeros."""
+        weights = in_relation(self.graph, relation, itself=True).weights
+        assert weights is not None
+        found = self.adjacency.copy()
+        found.data = weights.cpu().double().numpy()
+        found.eliminate_zeros()
+        return found
+
+    def _edge(self, adjacency: csr_matrix, node: int) -> tuple[int, float]:
         """A random edge of a node: the other end, and the weight."""
-        place = slice(self.adjacency.indptr[node], self.adjacency.indptr[node + 1])
-        row, weights = self.adjacency.indices[place], self.adjacency.data[place]
+        place = slice(adjacency.indptr[node], adjacency.indptr[node + 1])
+        row, weights = adjacency.indices[place], adjacency.data[place]
         row, weights = row[row != node], weights[row != node]
         if self.graph.weights is None:
             return int(self.random.choice(row)), 1.0
         chosen = int(self.random.choice(len(row), p=weights / weights.sum()))
         return int(row[chosen]), float(weights[chosen])
 
-    def _neighbors(self, nodes: np.ndarray) -> csr_matrix:
+    def _neighbors(self, nodes: np.ndarray, adjacency: csr_matrix | None = None) -> csr_matrix:
         """The neighbors of each node, with weights that sum to one; nothing for a node without neighbors."""
-        return self._without(csr_matrix(self.adjacency[nodes]), nodes)
+        return self._without(csr_matrix((self.adjacency if adjacency is None else adjacency)[nodes]), nodes)
 
     def _without(self, rows: csr_matrix, columns: np.ndarray) -> csr_matrix:
         """Rows without the entry in the given column of each, divided by their sums."""

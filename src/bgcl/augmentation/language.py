@@ -9,8 +9,8 @@ from bgcl.augmentation.masks import DropConnections, Mask
 from bgcl.errors import BGCLError, nearest
 
 GRAMMAR = (
-    "KIND [in N blocks] [of layer N | of every layer] [shared | anew] [per view | per layer | per block] "
-    "[at RATE | at RATE/RATE]"
+    "KIND [in N blocks] [of layer N | of every layer] [shared | anew] "
+    "[per view | per layer | per block | per relation] [at RATE | at RATE/RATE]"
 )
 
 # Each phrase, the field of the mask that it sets, and the value of the field.
@@ -20,7 +20,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], Any]], ...
     (re.compile(r"of every layer\b"), "layer", lambda found: None),
     (re.compile(r"shared\b"), "shared", lambda found: True),
     (re.compile(r"anew\b"), "shared", lambda found: False),
-    (re.compile(r"per (view|layer|block)\b"), "per", lambda found: found[1]),
+    (re.compile(r"per (view|layer|block|relation)\b"), "per", lambda found: found[1]),
     (
         re.compile(r"at (\d\S*?)(?:/(\d\S*))?(?=\s|$)"),
         "rate",
@@ -34,7 +34,7 @@ def parse_mask(sentence: str) -> Mask:
 
     Args:
         sentence: a kind of mask, then phrases in any order: `KIND [in N blocks] [of layer N | of every layer]
-            [shared | anew] [per view | per layer | per block] [at RATE | at RATE/RATE]`.
+            [shared | anew] [per view | per layer | per block | per relation] [at RATE | at RATE/RATE]`.
 
     Returns:
         The mask.
@@ -75,8 +75,10 @@ def check_mask(mask: Mask) -> Mask:
         raise BGCLError(f"The mask '{mask}' is not valid: layers are counted from 1.")
     if mask.on == "positives" and mask.layer is not None:
         raise BGCLError(f"The mask '{mask}' is not valid: positive pairs do not belong to a layer.")
-    if mask.on == "positives" and mask.per != "view":
-        raise BGCLError(f"The mask '{mask}' is not valid: positive pairs have one drop rate per view.")
+    if mask.on == "positives" and mask.per not in ("view", "relation"):
+        raise BGCLError(f"The mask '{mask}' is not valid: positive pairs have one drop rate per view or relation.")
+    if mask.per == "relation" and (mask.on not in ("connections", "positives") or mask.blocks > 1):
+        raise BGCLError(f"The mask '{mask}' is not valid: only connections without blocks have a rate per relation.")
     if mask.shared and mask.on in ("columns", "entries") and mask.layer is None:
         raise BGCLError(f"The mask '{mask}' is not valid: layers of different widths cannot share a mask of features.")
     if mask.per == "block" and mask.on != "connections":

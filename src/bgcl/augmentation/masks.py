@@ -75,7 +75,7 @@ class Mask:
         rate: drop rates of view o and view t; None: they are learned.
         layer: the layer to mask, counted from 1; None: every layer.
         shared: use one draw for all layers of a view.
-        per: what has a separate drop rate: each "view", "layer" or "block".
+        per: what has a separate drop rate: each "view", "layer", "block" or "relation".
         blocks: number of blocks of input features, each with a separate draw.
 
     >>> from bgcl.augmentation import Mask, parse_mask
@@ -91,7 +91,7 @@ class Mask:
     rate: tuple[float, float] | None = None
     layer: int | None = None
     shared: bool = False
-    per: Literal["view", "layer", "block"] = "view"
+    per: Literal["view", "layer", "block", "relation"] = "view"
     blocks: int = 1
 
     def __init_subclass__(cls) -> None:

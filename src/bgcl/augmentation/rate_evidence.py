@@ -10,6 +10,7 @@ A view that drops everything says nothing, and one that drops nothing has no unc
 
 import logging
 import math
+from collections.abc import Iterator
 from typing import Literal
 
 import torch
@@ -92,18 +93,18 @@ def learn_rates(augmentation: Augmentation, witnesses: Witnesses, start: Pair, p
 
     Without evidence, because the graph has no edges or no attributes, a rate keeps its prior.
     """
-    found: dict[Kind, Explanations | None] = {}
-    fitted: dict[Kind, tuple[Pair, Pair]] = {}
-    for mask in augmentation.masks:
-        kind = evidence_of(mask)
-        if mask.rate is not None or kind in found:
+    found: set[tuple[Kind, int | None]] = set()
+    fitted: dict[tuple[Kind, int | None], tuple[Pair, Pair]] = {}
+    for kind, relation in _wanted(augmentation, witnesses.relations):
+        if (kind, relation) in found:
             continue
-        every = found[kind] = witnesses.of_edges() if kind == "edges" else witnesses.of_attributes()
+        found.add((kind, relation))
+        every = witnesses.of_edges(relation) if kind == "edges" else witnesses.of_attributes()
         if every is None:
             continue
         training, drawing = _evidence(kind, every), every.by_all()
-        fitted[kind] = _fit(training, start, prior), _fit(drawing, start, prior)
-        if drawing.told() < RANDOM and len(every.background) >= ENOUGH:
+        fitted[kind, relation] = _fit(training, start, prior), _fit(drawing, start, prior)
+        if relation is None and drawing.told() < RANDOM and len(every.background) >= ENOUGH:
             log.warning(
                 "The %s of this graph look random: neither alike nodes nor neighbors explain them. Check that they "
                 "belong to the right nodes.",
@@ -112,8 +113,23 @@ def learn_rates(augmentation: Augmentation, witnesses: Witnesses, start: Pair, p
     for view in VIEWS:
         for i, is_drawing in enumerate((False, True)):
             for mask, rate in augmentation.of(view, drawing=is_drawing):
-                if rate.learned and evidence_of(mask) in fitted:
-                    rate.set_posterior(*fitted[evidence_of(mask)][i])
+                for kind, relation in _evidence_for(mask, witnesses.relations) if rate.learned else ():
+                    if (kind, relation) in fitted:
+                        a, b = fitted[kind, relation][i]
+                        rate.set_posterior(a, b, slice(None) if relation is None else relation)
+
+
+def _wanted(augmentation: Augmentation, relations: int) -> Iterator[tuple[Kind, int | None]]:
+    """The evidence that the learned rates need."""
+    for mask in augmentation.masks:
+        if mask.rate is None:
+            yield from _evidence_for(mask, relations)
+
+
+def _evidence_for(mask: Mask, relations: int) -> list[tuple[Kind, int | None]]:
+    """The kind and the relation of what explains what a mask drops, for each of its rates."""
+    each = range(relations) if mask.per == "relation" else (None,)
+    return [(evidence_of(mask), relation) for relation in each]
 
 
 def _evidence(kind: Kind, every: Explanations) -> Evidence:

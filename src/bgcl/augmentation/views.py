@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from bgcl.augmentation.drop_rates import DropRate, RatePosterior
 from bgcl.augmentation.masks import LayerInput, Mask, concrete, straight_through
 from bgcl.graph.prepared import PreparedGraph
+from bgcl.graph.relations import over_relations
 from bgcl.graph.sparse import Pattern, row_sum, spmm
 
 View = Literal["o", "t"]
@@ -21,10 +22,13 @@ class LayerMask:
     """The product of a layer's masks. None: nothing is masked."""
 
     connections: Tensor | None = None  # (E, B)
+    relations: Tensor | None = None  # (E, R), another factor for the connections of each relation
     columns: Tensor | None = None  # (F,)
     entries: Tensor | None = None  # (N, F) for dense features, (nonzeros,) for sparse ones
 
-    def multiply(self, on: Literal["connections", "columns", "entries", "positives"], factor: Tensor) -> None:
+    def multiply(
+        self, on: Literal["connections", "relations", "columns", "entries", "positives"], factor: Tensor
+    ) -> None:
         before: Tensor | None = getattr(self, on)
         setattr(self, on, factor if before is None else before * factor)
 
@@ -35,7 +39,7 @@ class Positives:
 
     pattern: Pattern  # (N, N)
     weights: Tensor  # (E,)
-    kept: Tensor | None = None  # (E, 1), the keep values that the weights come from; 1 for a node itself
+    kept: Tensor | None = None  # (E, 1) or (E, R), the keep values that the weights come from; 1 for a node itself
 
     def average(self, vectors: Tensor) -> Tensor:
         """The mean vector of each node's positives, `(N, d)`."""
@@ -52,7 +56,7 @@ class Augmentation(nn.Module):
     def __init__(
         self, masks: Sequence[Mask], layers: int, *, hard: bool = False, temperature: float = 0.3,
         draw: Literal["sample", "median"] = "sample", start: tuple[float, float] = (1.0, 1.0),
-        prior: tuple[float, float] = (1.0, 1.0), own_draws: bool = False,
+        prior: tuple[float, float] = (1.0, 1.0), own_draws: bool = False, relations: int = 1,
     ) -> None:  # fmt: skip
         super().__init__()
         self.masks, self.layers = tuple(masks), layers
@@ -61,7 +65,9 @@ class Augmentation(nn.Module):
         def make() -> nn.ModuleDict:
             return nn.ModuleDict({
                 view: nn.ModuleList(
-                    DropRate(_rates_shape(mask, layers), rate=mask.rate and mask.rate[i], start=start, prior=prior)
+                    DropRate(
+                        _rates_shape(mask, layers, relations), rate=mask.rate and mask.rate[i], start=start, prior=prior
+                    )
                     for mask in masks
                 )
                 for i, view in enumerate(VIEWS)
@@ -99,7 +105,7 @@ class Augmentation(nn.Module):
                 if noise is None or not mask.shared:
                     noise = mask.uniform(graph, inputs[i], generator)
                 keep = self._keep(logit[i if len(logit) > 1 else 0], noise, hard)
-                layers[i].multiply(mask.on, mask.factor(keep, graph))
+                layers[i].multiply("relations" if mask.per == "relation" else mask.on, mask.factor(keep, graph))
         return layers
 
     def draw_positives(
@@ -118,7 +124,9 @@ class Augmentation(nn.Module):
         for mask, rate in masks:
             noise = mask.uniform(graph, _NO_FEATURES, generator)
             kept = kept * mask.factor(self._keep(self._logit(rate, generator, scale)[0], noise, hard), graph)
-        weight = kept if graph.counts is None else kept * graph.counts[:, None]
+        weight = over_relations(graph, kept)
+        assert weight is not None
+        weight = weight if graph.counts is None else weight * graph.counts[:, None]
         weight = weight if graph.weights is None else weight * graph.weights[:, None]
         total = row_sum(graph.connections, weight)
         weight = weight / total.index_select(0, graph.connections.row)
@@ -159,5 +167,7 @@ class Augmentation(nn.Module):
 _NO_FEATURES = LayerInput(0, torch.Size((0,)))
 
 
-def _rates_shape(mask: Mask, layers: int) -> tuple[int, int]:
+def _rates_shape(mask: Mask, layers: int, relations: int) -> tuple[int, int]:
+    if mask.per == "relation":
+        return 1, relations
     return (1 if mask.per == "view" or mask.layer is not None else layers, mask.blocks if mask.per == "block" else 1)

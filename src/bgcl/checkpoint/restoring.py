@@ -62,8 +62,11 @@ def _bounded(saved: SavedRun, folder: Path) -> Iterator[None]:
 def network_of(saved: SavedRun, settings: Settings, folder: Path, **modules: Any) -> Network:
     """The network of a run, with the modules that the user gave."""
     dense = "scaling.knots" in saved.network
+    graph = saved.graph
     with _bounded(saved, folder):
-        network = Network(saved.graph.num_attributes, settings, nodes=saved.graph.nodes, dense=dense, **modules)
+        network = Network(
+            graph.num_attributes, settings, nodes=graph.nodes, dense=dense, relations=len(graph.relations), **modules
+        )
     load_network(network, saved, folder)
     return network
 

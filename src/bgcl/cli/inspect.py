@@ -22,7 +22,8 @@ def inspect(
     bipartite: options.Bipartite = None, missing_label: options.MissingLabel = None, exact: options.Exact = False,
     feature: options.Feature = None, value: options.Value = None, delimiter: options.Delimiter = None,
     header: options.Header = None, no_header: options.NoHeader = None, decimal: options.Decimal = None,
-    dates: options.Dates = None,
+    dates: options.Dates = None, directed: options.Directed = False, edge_type: options.EdgeType = None,
+    node_type: options.NodeType = None,
     quiet: options.Quiet = False, json: options.Json = False,
 ) -> None:  # fmt: skip
     """Show how a graph is read and what looks wrong with it, before any training."""
@@ -32,7 +33,7 @@ def inspect(
         graph, nodes, True, labels, label=label, id=id_, source=source, target=target, ignore=ignore,
         categorical=categorical, text=text, words=words, skip_unknown=skip_unknown, weight=weight, bipartite=bipartite,
         missing_label=missing_label, exact=exact, feature=feature, value=value, delimiter=delimiter, header=header,
-        no_header=no_header, decimal=decimal, dates=dates,
+        no_header=no_header, decimal=decimal, dates=dates, directed=directed, edge_type=edge_type, node_type=node_type,
     )  # fmt: skip
     with stage("inspecting the graph"):
         found = look_at(reading or data)
@@ -56,6 +57,7 @@ def _print(graph: str, found: "Inspection") -> None:
         "nodes": f"{found.nodes:,}, of which {found.isolated:,} have no edge",
         "edges": f"{found.edges:,}; a node has {degree['mean']:.1f} neighbors, at most {degree['greatest']:,}",
         "weights": _weights(found),
+        "relations": _few([f"{name} {count:,}" for name, count in found.relations.items()]),
         "components": f"{found.components:,}, the largest with {found.largest_component:,} nodes",
         "attributes": f"{found.num_attributes:,}, of which {found.filled:.0%} are not zero",
         "columns": _few([f"{name} ({became})" for name, became in found.columns.items()]),

@@ -80,6 +80,21 @@ Weight = Annotated[
     str | None,
     _column("--weight", "Weight of an edge. '' to use no weights. Default: a column of numbers that is called weight."),
 ]
+Directed = Annotated[
+    bool,
+    typer.Option("--directed", rich_help_panel=_TABLES,
+                 help="Use the directions of edges: the nodes that a node leads to, and those that lead to it, are "
+                 "told apart. Default: edges have no direction."),
+]  # fmt: skip
+EdgeType = Annotated[
+    str | None,
+    _column("--edge-type", "Type of an edge. '' to use no types. Default: a column of words that is called type, "
+            "edge_type, relation, ..., with at most 16 different ones."),
+]  # fmt: skip
+NodeType = Annotated[
+    str | None,
+    _column("--node-type", "Type of a node: edges between nodes of different types are told apart. Default: none."),
+]
 Bipartite = Annotated[
     bool | None,
     typer.Option("--bipartite/--no-bipartite", rich_help_panel=_TABLES,

@@ -3,6 +3,7 @@
 import json
 import math
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -65,14 +66,20 @@ def _moves(character: str) -> bool:
 
 def print_all_rates(model: "BGCL") -> None:
     """Print the drop rates of training and, if they have rates of their own, those of draws."""
-    print_rates(model.drop_rates_)
+    relations = model.graph_.relations
+    print_rates(model.drop_rates_, relations)
     if model.settings_.draw_scale is None:
         print("Rates at which embeddings are drawn:")
-        print_rates(model.draw_rates_)
+        print_rates(model.draw_rates_, relations)
 
 
-def print_rates(drop_rates: "dict[str, list[RatePosterior]]") -> None:
-    """Print the posterior of each drop rate as a table."""
+def print_rates(drop_rates: "dict[str, list[RatePosterior]]", relations: Sequence[str] = ()) -> None:
+    """Print the posterior of each drop rate as a table.
+
+    Args:
+        drop_rates: for each view, the posterior of each mask's rates.
+        relations: names of the relations of the graph, which have a column if there are some.
+    """
     rows = []
     for view, rates in drop_rates.items():
         for rate in rates:
@@ -80,7 +87,9 @@ def print_rates(drop_rates: "dict[str, list[RatePosterior]]") -> None:
             for i, j, _ in rate.places():
                 row = {"view": view, "drops": rate.mask}
                 row["layer"] = str(i + 1) if layers > 1 else ""
-                row["block"] = str(j + 1) if blocks > 1 else ""
+                if relations:
+                    row["relation"] = relations[j] if "per relation" in rate.mask else ""
+                row["block"] = str(j + 1) if blocks > 1 and not row.get("relation") else ""
                 std = rate.std[i][j] if rate.learned else "fixed"
                 rows.append({**row, "rate": rate.mean[i][j], "std": std})
     print_table(rows)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch_geometric.data import Data
 
-from bgcl.graph.prepared import mean_weight
+from bgcl.graph.prepared import mean_weight, relations_of
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class GraphFacts:
         num_attributes: number of attributes of a node.
         fingerprint: SHA-256 of the edges, their weights and the attributes.
         mean_weight: mean weight of the edges; 0 if they have no weights, or if all weights are equal.
+        relations: names of the relations, such as types of edges; none if there are fewer than two.
 
     >>> import bgcl
     >>> from bgcl.data import GraphFacts
@@ -34,6 +35,7 @@ class GraphFacts:
     num_attributes: int
     fingerprint: str
     mean_weight: float = 0.0
+    relations: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, data: Data, name: str = "") -> "GraphFacts":
@@ -46,4 +48,8 @@ class GraphFacts:
         mean = mean_weight(data)
         if mean:
             sha.update(data.edge_weight.cpu().numpy().tobytes())
-        return cls(name, data.num_nodes, data.num_edges // 2, data.x.shape[1], sha.hexdigest(), mean)
+        relations = relations_of(data)
+        if relations:
+            sha.update("\n".join(relations).encode() + data.edge_relations.cpu().numpy().tobytes())
+        size = data.num_nodes, data.num_edges // 2, data.x.shape[1]
+        return cls(name, *size, sha.hexdigest(), mean, relations)

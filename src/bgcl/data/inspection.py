@@ -11,10 +11,11 @@ from scipy.sparse.csgraph import connected_components
 from torch_geometric.data import Data
 
 from bgcl.data.columns import Category, LeftOut, Number
-from bgcl.data.pyg import check_graph
+from bgcl.data.pyg import check_graph, unused_fields
 from bgcl.data.reading import Reading
 from bgcl.data.tables import Table
 from bgcl.data.values import coded, numbers
+from bgcl.graph.prepared import relations_of
 
 Array = npt.NDArray[Any]
 
@@ -36,6 +37,7 @@ class Inspection:
         num_attributes: number of attributes of a node.
         filled: share of the attributes' entries that are not zero.
         weights: the "least", "mean" and "greatest" weight of the edges; empty if they have no weights.
+        relations: number of edges of each type or direction; empty if they are not told apart.
         columns: what each column of the table of nodes became.
         labeled: number of labeled nodes.
         classes: number of labeled nodes of each class.
@@ -54,6 +56,7 @@ class Inspection:
     num_attributes: int
     filled: float
     weights: dict[str, float] = field(default_factory=dict)
+    relations: dict[str, int] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
     labeled: int = 0
     classes: dict[str, int] = field(default_factory=dict)
@@ -100,6 +103,9 @@ def inspect(graph: Data | Reading) -> Inspection:
         num_attributes=int(data.x.shape[1]),
         filled=float((values != 0).sum()) / data.x.numel(),
     )
+    names = relations_of(data)
+    for i, name in enumerate(names):
+        found.relations[name] = _count_edges(row, column, data.edge_relations[:, i].cpu().numpy() > 0)
     if "edge_weight" in data:
         weights = data.edge_weight.double()
         found.weights = {"least": float(weights.min()), "mean": float(weights.mean()), "greatest": float(weights.max())}
@@ -114,9 +120,17 @@ def inspect(graph: Data | Reading) -> Inspection:
             "The nodes have no labels. Training needs none, but predictions do: name their column with --label."
         )
     _look_at_structure(found)
+    if isinstance(graph, Data) and (unused := unused_fields(graph)):
+        found.warnings.append(f"These fields of the graph are not used: {', '.join(unused)}.")
     if isinstance(graph, Reading):
         _look_at_reading(found, graph)
     return found
+
+
+def _count_edges(row: Array, column: Array, use: Array) -> int:
+    """The number of edges of a relation. One that is there in both directions counts once."""
+    pairs = np.stack([np.minimum(row, column), np.maximum(row, column)])[:, use]
+    return int(np.unique(pairs, axis=1).shape[1])
 
 
 def _look_at_labels(found: Inspection, y: Array, names: Any, row: Array, column: Array) -> None:

@@ -14,6 +14,7 @@ ENDS = (
 IDS = ("id", "node_id", "nodeid", "node", "index", "key")
 LABELS = ("label", "labels", "class", "y", "target")
 WEIGHTS = ("weight", "weights", "w", "value", "count", "strength")
+EDGE_TYPES = ("edge_type", "relation", "rel", "predicate", "type", "kind", "link_type", "relationship")
 FEATURES = ("feature", "feature_id", "featureid", "attribute", "attribute_id", "variable", "word", "word_id", "term")
 VALUES = ("value", "val", "weight", "count", "score", "tfidf", "tf-idf", "amount")
 # Names of columns of a table of edges that hold no ids.

@@ -9,7 +9,8 @@ from bgcl.arguments import flag, shown, whole
 from bgcl.errors import BGCLError, nearest
 
 _LISTS = ("ignore", "categorical", "text", "header", "no_header", "missing_label")
-_ONE = ("id", "label", "source", "target", "weight", "feature", "value", "delimiter", "decimal", "dates")
+_ONE = ("id", "label", "source", "target", "weight", "edge_type", "node_type", "feature", "value", "delimiter",
+        "decimal", "dates")  # fmt: skip
 _TABLES = ("edges", "nodes", "labels")
 _CHOICES = {"decimal": (".", ","), "dates": ("dmy", "mdy", "ymd")}
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
@@ -29,6 +30,9 @@ class Options:
     words: int = 2000
     skip_unknown: bool = False
     weight: str | None = None  # an empty name: the edges have no weights
+    directed: bool = False
+    edge_type: str | None = None  # an empty name: the edges have no types
+    node_type: str | None = None
     bipartite: bool | None = None
     missing_label: tuple[str, ...] | None = None
     exact: bool = False
@@ -73,6 +77,9 @@ class TableOptions(TypedDict, total=False):
     words: int
     skip_unknown: bool
     weight: str | None
+    directed: bool
+    edge_type: str | None
+    node_type: str | None
     bipartite: bool | None
     missing_label: str | Sequence[str] | None
     exact: bool
@@ -110,7 +117,7 @@ def make_options(**options: Any) -> Options:
             options[name] = _names(name, value)
         elif name in _ONE and not (value is None or isinstance(value, str)):
             raise BGCLError(f"'{name}' must be the name of a column. Got {shown(value)} instead.")
-        elif name in ("skip_unknown", "exact") or (name == "bipartite" and value is not None):
+        elif name in ("skip_unknown", "exact", "directed") or (name == "bipartite" and value is not None):
             flag(name, value)
     _check_roles(options)
     return Options(**options)

@@ -9,19 +9,22 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix, issparse
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
+from bgcl.arguments import flag
 from bgcl.data import convert
 from bgcl.data.border import readable
 from bgcl.data.clean import clean
 from bgcl.data.folder import find, open_files
+from bgcl.data.given_edges import checked_edges
+from bgcl.data.hetero import as_one_graph
 from bgcl.data.options import Options, TableOptions, given_options, make_options
 from bgcl.data.pyg import check_graph, to_data
 from bgcl.data.reading import Reading, read
 from bgcl.data.recipe import Recipe
 from bgcl.data.tables import Sources
 from bgcl.data.unused_options import OF_FILES, check_used
-from bgcl.data.weights import checked_weights, is_constant, merged_weights
+from bgcl.data.weights import checked_weights, is_constant
 from bgcl.errors import BGCLError
 
 log = logging.getLogger(__name__)
@@ -70,7 +73,7 @@ def graph_from(edges: Any, nodes: Any = None, *, labels: Any = None, **options: 
             - a frame of edges (pandas, polars, Arrow, or a dict of columns);
             - a NetworkX graph, of which each attribute of a node or an edge is a column;
             - an adjacency matrix `(N, N)` of SciPy or NumPy, whose values are the weights of the edges;
-            - a PyTorch Geometric `Data`, which is checked;
+            - a PyTorch Geometric `Data`, which is checked, or `HeteroData`, which becomes one graph;
             - a name or path, as in `bgcl.load`.
         nodes: a frame of nodes; with an adjacency matrix also a matrix of attributes `(N, F)`.
         labels: labels `(N,)` of any type, with a matrix of attributes. None where a label is missing.
@@ -90,10 +93,12 @@ def graph_from(edges: Any, nodes: Any = None, *, labels: Any = None, **options: 
     >>> data.ids.tolist(), data.classes, data.y.tolist(), data.attribute_names
     (['ann', 'bob', 'eve'], ['x', 'y'], [0, 1, -1], ['age'])
     """
-    if isinstance(edges, Data):
-        if nodes is not None or labels is not None or options:
-            raise BGCLError("A Data already has nodes and labels: leave out the other arguments.")
-        return check_graph(edges)
+    if isinstance(edges, Data | HeteroData):
+        given = given_options(options)
+        if nodes is not None or labels is not None or given.keys() - {"directed"}:
+            raise BGCLError("A Data already has nodes and labels: leave out the other arguments, except 'directed'.")
+        data = as_one_graph(edges) if isinstance(edges, HeteroData) else edges
+        return check_graph(data, directed=flag("directed", given.get("directed", False)))
     if isinstance(edges, str | os.PathLike):
         from bgcl.data.store import load
 
@@ -116,7 +121,7 @@ def _check_needed(edges: Any, nodes: Any, given: dict[str, Any]) -> None:
     if convert.is_matrix(edges):
         what, unneeded = "With an adjacency matrix, nodes are the numbers of its rows", {"id", *_OF_EDGES, *OF_FILES}
         if nodes is None or convert.is_matrix(nodes):
-            what, unneeded = "A matrix has no columns to name", set(given)
+            what, unneeded = "A matrix has no columns to name", {*given} - {"directed"}
     elif convert.is_networkx(edges):
         what, unneeded = "A NetworkX graph already has edges between its nodes", {*_OF_EDGES, *OF_FILES}
         if nodes is not None:
@@ -132,7 +137,7 @@ _OF_EDGES = ("source", "target", "skip_unknown")
 def _in_memory(edges: Any, nodes: Any, labels: Any, options: Options) -> Reading | Data:
     if convert.is_matrix(edges):
         if nodes is None or convert.is_matrix(nodes):
-            return _matrices(edges, nodes, labels)
+            return _matrices(edges, nodes, labels, directed=options.directed)
         if labels is None:
             frame, row_numbers = convert.with_row_numbers(convert.frame(nodes, "the nodes"), edges.shape[0])
             return read(Sources(convert.matrix_frame(edges), frame), dataclasses.replace(options, id=row_numbers))
@@ -152,13 +157,14 @@ def _in_memory(edges: Any, nodes: Any, labels: Any, options: Options) -> Reading
     return read(Sources(convert.frame(edges, "the edges"), node_source), options)
 
 
-def _matrices(adjacency: Any, attributes: Any, labels: Any) -> Data | Reading:
+def _matrices(adjacency: Any, attributes: Any, labels: Any, *, directed: bool) -> Data | Reading:
     edges, weights, count = convert.matrix_edges(adjacency)
     if attributes is None:
         if labels is not None:
             raise BGCLError("'labels' needs a matrix of attributes. Give one, or a frame of nodes.")
         nodes, row_numbers = convert.with_row_numbers(convert.frame({"row": np.arange(count)}, "the nodes"), count)
-        return read(Sources(convert.matrix_frame(adjacency), nodes), Options(id=row_numbers, ignore=("row",)))
+        options = Options(id=row_numbers, ignore=("row",), directed=directed)
+        return read(Sources(convert.matrix_frame(adjacency), nodes), options)
     classes, numbers = None, None
     if labels is not None:
         from bgcl.data.labels import encode_labels
@@ -172,10 +178,11 @@ def _matrices(adjacency: Any, attributes: Any, labels: Any) -> Data | Reading:
     if matrix.shape[0] != count:
         raise BGCLError(f"The matrix of attributes has {matrix.shape[0]} rows, but there are {count} nodes.")
     data = to_data(clean(edges, matrix, numbers, {}, where="the matrix"))
+    weights = checked_weights(weights, edges.shape[1], "the matrix")
+    data.edge_index = torch.from_numpy(edges)
     if not is_constant(weights):
-        weights = checked_weights(weights, edges.shape[1], "the matrix")
-        found = merged_weights(edges, weights, count)
-        data.edge_index, data.edge_weight = map(torch.from_numpy, found)
+        data.edge_weight = torch.from_numpy(weights)
+    data.update(checked_edges(data, count, directed=directed))
     data.ids = np.arange(count)
     if classes is not None:
         data.classes = list(classes)

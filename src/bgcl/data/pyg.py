@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 from bgcl.data import npz
-from bgcl.data.clean import TOO_SMALL, CleanGraph, both_directions, clean_edges, is_clean, too_great
-from bgcl.data.weights import checked_weights, is_constant, merged_weights
+from bgcl.data.clean import TOO_SMALL, CleanGraph, both_directions, too_great
+from bgcl.data.given_edges import checked_edges
 from bgcl.errors import BGCLError
 from bgcl.graph.csr import without_beta_warning
 
@@ -65,17 +65,22 @@ def read_npz(path: str | os.PathLike[str]) -> Data:
     return to_data(npz.read(path))
 
 
-def check_graph(data: Data) -> Data:
+def check_graph(data: Data, *, directed: bool = False) -> Data:
     """Check a graph and return a clean copy: undirected, without self-loops and duplicates, on the same device.
 
     Args:
-        data: a graph with `x` `(N, F)` and `edge_index` `(2, M)`, and optionally `y` and masks with N rows.
+        data: a graph with `x` `(N, F)` and `edge_index` `(2, M)`, and optionally `edge_weight` `(M,)`, types of edges
+            and nodes as whole numbers, `edge_type` `(M,)` and `node_type` `(N,)`, with names in `edge_type_names` and
+            `node_type_names`, `y`, and masks with N rows.
+        directed: whether the directions of edges count, from the first row of `edge_index` to the second.
 
     Returns:
         A new `Data` with `x` as float32, `edge_index` `(2, 2E)` in both directions sorted by row and column,
-        `edge_weight` `(2E,)` if there is one, `y`, every field that ends in `_mask`, and `name`, `ids`, `classes`,
-        `attribute_names` and `recipe`. It has no other fields, because no method uses them. The weights of an edge that
-        is there twice are added, and those of both directions too, unless they are the same everywhere.
+        `edge_weight` `(2E,)` if there is one, `relations`, the names of types and directions, and `edge_relations`
+        `(2E, R)`, the weight of each edge in each of them, if there are some, `y`, every field that ends in `_mask`,
+        and `name`, `ids`, `classes`, `attribute_names` and `recipe`. It has no other fields, because no method uses
+        them. The weights of an edge that is there twice are added, and those of both directions too, unless they are
+        the same everywhere.
 
     Raises:
         BGCLError: if a field is missing, a shape is wrong, an edge ends at a node that does not exist, an attribute is
@@ -88,6 +93,8 @@ def check_graph(data: Data) -> Data:
     >>> check_graph(data).edge_index.tolist()
     [[0, 1], [1, 0]]
     """
+    if isinstance(data, HeteroData):
+        raise BGCLError("A HeteroData has to be made one graph first: data = bgcl.graph_from(hetero_data).")
     if not isinstance(data, Data):
         raise BGCLError(f"The graph must be a torch_geometric.data.Data. Got {type(data).__name__} instead.")
     for field in ("x", "edge_index"):
@@ -99,11 +106,7 @@ def check_graph(data: Data) -> Data:
         raise BGCLError(f"data.x has {nodes} rows, but there are {data.num_nodes} nodes. Give each node one row.")
     if data.edge_index.layout != torch.strided:
         raise BGCLError("data.edge_index must be a plain tensor (2, number of edges), not a sparse matrix.")
-    out = Data(x=_fitting_layout(x))
-    if data.get("edge_weight") is None:
-        out.edge_index = _checked_edges(data.edge_index, nodes)
-    else:
-        out.edge_index, out.edge_weight = _weighted_edges(data.edge_index, data.edge_weight, nodes)
+    out = Data(x=_fitting_layout(x), **checked_edges(data, nodes, directed=directed))
     for field in data.keys():  # noqa: SIM118 - a Data iterates over pairs
         if field == "y" or field.endswith("_mask"):
             out[field] = _checked_rows(field, data[field], nodes)
@@ -118,34 +121,17 @@ def check_graph(data: Data) -> Data:
     return out.to(data.x.device)
 
 
-def _weighted_edges(edge_index: Tensor, edge_weight: Any, nodes: int) -> tuple[Tensor, Tensor]:
-    """Clean edges in both directions, and their weights. Edges of weight 0 do not count.
-
-    Where all weights are equal, they say nothing, and a repeated edge counts once, as without weights.
-    """
-    if not isinstance(edge_weight, Tensor):
-        raise BGCLError(f"data.edge_weight must be a tensor. Got {type(edge_weight).__name__} instead.")
-    pairs = edge_index.detach().cpu().numpy()
-    clean_edges(pairs, nodes, where="data.edge_index")  # raises an error if an end is no node
-    weights = checked_weights(edge_weight.detach().cpu().numpy(), pairs.shape[1], "data.edge_weight")
-    if zeros := int((weights == 0).sum()):
-        log.warning("%s edge(s) of the graph have the weight 0. They do not count.", f"{zeros:,}")
-        edge_index = edge_index[:, torch.from_numpy(weights != 0).to(edge_index.device)]
-        pairs, weights = pairs[:, weights != 0], weights[weights != 0]
-    if is_constant(weights):
-        clean = _checked_edges(edge_index, nodes)
-        return clean, torch.full((clean.shape[1],), float(weights[0]))
-    found, merged = merged_weights(pairs, weights, nodes)
-    return torch.from_numpy(found), torch.from_numpy(merged)
+def unused_fields(data: Data) -> list[str]:
+    """The fields of a graph that are not used."""
+    used = {"x", "y", "edge_index", "edge_weight", "edge_type", "node_type", "relations", "edge_relations", "num_nodes"}
+    used |= {*KEPT, "edge_type_names", "node_type_names"}
+    return [field for field in data.keys() if field not in used and not field.endswith("_mask")]  # noqa: SIM118
 
 
-def _checked_edges(edge_index: Tensor, nodes: int) -> Tensor:
-    """Clean edges in both directions. Edges that are clean already are not sorted again."""
-    pairs = edge_index.detach().cpu().numpy()
-    if is_clean(pairs, nodes):
-        return edge_index.detach().cpu()
-    edges = clean_edges(pairs, nodes, where="data.edge_index")
-    return torch.from_numpy(both_directions(edges, nodes))
+def warn_of_unused(data: Data) -> None:
+    """Log a warning of what edges carry and no model uses."""
+    if "edge_attr" in data and data.edge_attr is not None:
+        log.warning("data.edge_attr is not used. If it is a weight, call it edge_weight; if a type, edge_type.")
 
 
 def _checked_attributes(x: Tensor) -> Tensor:

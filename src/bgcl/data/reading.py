@@ -10,10 +10,10 @@ from torch_geometric.data import Data
 
 from bgcl.data.attributes import AttributeTables, attributes, learn_columns, notes_of_columns
 from bgcl.data.border import readable
-from bgcl.data.clean import undirected
 from bgcl.data.columns import Category, Column, Number, Words
+from bgcl.data.edge_table import Edges, clean_edges_of, notes_of_edges, read_edges
 from bgcl.data.id_by_values import column_with_all
-from bgcl.data.ids import IdColumn, IdError, Lookup
+from bgcl.data.ids import IdError, Lookup
 from bgcl.data.label_table import find_label_columns
 from bgcl.data.labels import encode_labels
 from bgcl.data.long_form import LongForm, find_long_form
@@ -23,7 +23,6 @@ from bgcl.data.options import Options
 from bgcl.data.recipe import Recipe
 from bgcl.data.roles import check_roles, find_roles, usual_id
 from bgcl.data.tables import Source, Sources, Table, file_name
-from bgcl.data.weights import are_weights, merged_weights, read_weights, weight_like
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -73,7 +72,7 @@ def _other_id(sources: Sources, options: Options) -> str | None:
     if sources.nodes is None or options.id is not None:
         return None
     roles = find_roles(sources.edges, None, Options(source=options.source, target=options.target), [])
-    ids = ids_of_edges(_read_edges(sources.edges, roles, None, [])[0], None, roles)
+    ids = ids_of_edges(read_edges(sources.edges, roles, None, [])[0], None, roles)
     return column_with_all(sources.nodes, usual_id(sources.nodes), ids, options.ignore)
 
 
@@ -85,37 +84,28 @@ def _read(sources: Sources, options: Options, recipe: Recipe | None) -> Reading:
         recipe = find_roles(sources.edges, sources.nodes, options, guesses, others=_named_elsewhere(sources))
         recipe = replace(recipe, columns=() if form is None else (form,))
     check_roles(recipe, sources.edges, sources.nodes, new=new)
-    edge_table, recipe = _read_edges(sources.edges, recipe, options if new else None, guesses)
+    edge_table, recipe = read_edges(sources.edges, recipe, options if new else None, guesses)
     node_table = None if sources.nodes is None else _read_nodes(sources.nodes, recipe, options if new else None)
     label_table, recipe = _read_labels(sources.labels, recipe, edge_table, node_table, options, new, guesses)
     feature_table = _read_features(sources.features, form)
     matched = match(edge_table, node_table, label_table, feature_table, recipe, options if new else None, guesses)
     recipe = replace(recipe, bipartite=matched.bipartite)
     reading = Reading(Data(), recipe, guesses, rows=edge_table.rows, nodes=node_table)
-    reading.unused = [name for name in sources.edges.names if name not in (recipe.source, recipe.target, recipe.weight)]
-    edge_index, weights = _edges(edge_table, matched, reading, new)
+    reading.unused = [name for name in sources.edges.names if name not in recipe.columns_of_edges()]
+    edges = clean_edges_of(edge_table, node_table, matched, recipe, new=new)
+    reading.loops, reading.unknown, reading.without_weight = edges.loops, edges.unknown, edges.without_weight
     count = len(matched.lookup.values)
     y, recipe = _labels(node_table, label_table, matched, recipe, reading, options if new else None)
     tables = AttributeTables(node_table, feature_table, matched.features, count)
     if new:
+        typed = (recipe.node_type,) if recipe.node_type else ()
+        options = replace(options, categorical=(*options.categorical, *typed))
         recipe = replace(recipe, **learn_columns(tables, recipe, options, guesses))
-    x = attributes(tables, recipe, reading.notes, edge_index, matched.lookup)
-    reading.data, reading.recipe = _as_data(x, edge_index, y, matched.lookup, recipe), recipe
-    if weights is not None:
-        reading.data.edge_weight = torch.from_numpy(weights)
+    x = attributes(tables, recipe, reading.notes, edges.index, matched.lookup)
+    reading.data, reading.recipe = _as_data(x, edges, y, matched.lookup, recipe), recipe
     if new:
-        reading.notes += [*_notes_of_edges(reading), *notes_of_columns(tables, recipe)]
+        reading.notes += [*notes_of_edges(reading.unused), *notes_of_columns(tables, recipe)]
     return reading
-
-
-def _notes_of_edges(reading: Reading) -> list[str]:
-    """Notes on columns of the edges that are not used."""
-    notes = []
-    if reading.unused:
-        like = weight_like(reading.unused)
-        more = f" If '{like}' is the weight of an edge, use --weight {like}." if like else ""
-        notes.append(f"These columns of the edges are not used: {', '.join(reading.unused)}.{more}")
-    return notes
 
 
 def _with_features(
@@ -148,27 +138,16 @@ def _named_elsewhere(sources: Sources) -> tuple[str, ...]:
     return (*found, "id") if sources.features is not None else found
 
 
-def _read_edges(
-    edges: Source, recipe: Recipe, options: Options | None, guesses: list[str]
-) -> tuple[Table, Recipe]:  # fmt: skip
-    """The table of edges, and the recipe with the column of the weights. `options` is None if the recipe has it."""
-    ends = [recipe.source, recipe.target]
-    like = weight_like([name for name in edges.names if name not in ends])
-    if options is None or options.weight is not None or like is None:
-        return edges.read([*ends, *([recipe.weight] if recipe.weight else [])], ids=ends), recipe
-    table = edges.read([*ends, like], ids=ends)
-    return table, replace(recipe, weight=like if are_weights(table, like, guesses) else None)
-
-
 def _read_nodes(nodes: Source, recipe: Recipe, options: Options | None) -> Table:
     """Read the columns that are needed. `options` is None if the recipe has the columns already."""
     if options is not None:
         columns = [name for name in nodes.names if name not in options.ignore]
-        texts = [*options.categorical, *options.text]
+        texts = [*options.categorical, *options.text, *([recipe.node_type] if recipe.node_type else [])]
     else:
         used = {column.name for column in recipe.columns if column.attribute_names()}
-        columns = [name for name in nodes.names if name in used or name in (recipe.id, recipe.label)]
-        texts = [c.name for c in recipe.columns if _is_written(c)]
+        roles = (recipe.id, recipe.label, recipe.node_type)
+        columns = [name for name in nodes.names if name in used or name in roles]
+        texts = [c.name for c in recipe.columns if _is_written(c) or c.name == recipe.node_type]
     identity = recipe.id or ""
     if identity not in columns:
         columns.insert(0, identity)
@@ -206,43 +185,6 @@ def _read_features(features: Source | None, form: LongForm | None) -> Table | No
     return features.read(columns, ids=[form.id], texts=[form.name])
 
 
-def _edges(table: Table, matched: Matched, reading: Reading, new: bool) -> tuple[Array, Array | None]:
-    """Clean edges `(2, 2E)` in both directions and, if there are some, their weights `(2E,)`."""
-    numbers, weights = [matched.lookup.numbers(end.values) for end in matched.ends], None
-    if reading.recipe.weight:
-        weights = read_weights(table, reading.recipe.weight)
-        reading.without_weight = int((weights == 0).sum())
-        numbers, weights = [found[weights > 0] for found in numbers], weights[weights > 0]
-    if any(found.size and int(found.min()) < 0 for found in numbers):
-        unknown = (numbers[0] < 0) | (numbers[1] < 0)
-        if not reading.recipe.skip_unknown:
-            raise _unknown_id(matched.ends, matched.lookup, new)
-        reading.unknown = int(unknown.sum())
-        numbers = [found[~unknown] for found in numbers]
-        weights = None if weights is None else weights[~unknown]
-    reading.loops = int(np.count_nonzero(numbers[0] == numbers[1]))
-    if len(numbers[0]) == reading.loops:
-        raise BGCLError(f"{table.name}: the graph has no edges between different nodes.")
-    count = len(matched.lookup.values)
-    if weights is None:
-        return undirected(numbers[0], numbers[1], count), None
-    return merged_weights(np.stack(numbers), weights, count)
-
-
-def _unknown_id(ends: list[IdColumn], lookup: Lookup, new: bool) -> IdError:
-    numbers = [lookup.numbers(end.values) for end in ends]
-    unknown = (numbers[0] < 0) | (numbers[1] < 0)
-    row = int(np.flatnonzero(unknown)[0])
-    end = ends[0] if numbers[0][row] < 0 else ends[1]
-    more = int(unknown.sum()) - 1
-    return IdError(
-        f"{end.table.at(row, end.name)}: no node has the id {end.values[row].as_py()!r}"
-        + (f" ({more:,} more such row(s))" if more else "")
-        + f". Add it to {lookup.column.table.name}, "
-        + ("or skip such edges with --skip-unknown." if new else "or remove the edge.")
-    )
-
-
 def _labels(
     nodes: Table | None, labels: Table | None, matched: Matched, recipe: Recipe, reading: Reading,
     options: Options | None,
@@ -270,8 +212,12 @@ def _labels(
     return y, replace(recipe, classes=classes, missing_label=rules.settled())
 
 
-def _as_data(x: torch.Tensor, edge_index: Array, y: Array | None, lookup: Lookup, recipe: Recipe) -> Data:
-    data = Data(x=x, edge_index=torch.from_numpy(edge_index))
+def _as_data(x: torch.Tensor, edges: Edges, y: Array | None, lookup: Lookup, recipe: Recipe) -> Data:
+    data = Data(x=x, edge_index=torch.from_numpy(edges.index))
+    if edges.weights is not None:
+        data.edge_weight = torch.from_numpy(edges.weights)
+    if edges.relations is not None:
+        data.relations, data.edge_relations = edges.relations[0], torch.from_numpy(edges.relations[1])
     if y is not None:
         data.y = torch.from_numpy(y)
     data.ids, data.attribute_names, data.recipe = lookup.as_array(), recipe.attribute_names(), recipe

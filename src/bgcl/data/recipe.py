@@ -38,6 +38,9 @@ class Recipe:
         label_id: column of the table of labels with the ids of nodes; None if there was no table of labels.
         missing_label: the labels that mean "no label".
         weight: column of the edges with their weights; None if they have no weights.
+        directed: whether the directions of edges count.
+        edge_type: column of the edges with their types; None if they have no types.
+        node_type: column of the nodes with their types; None if they have no types.
         bipartite: whether the two columns of the edges hold nodes of two kinds.
         exact: whether ids and labels are compared letter by letter.
         delimiter, header, no_header, decimal: how the user said that the files are written.
@@ -62,6 +65,9 @@ class Recipe:
     label_id: str | None = None
     missing_label: tuple[str, ...] | None = None
     weight: str | None = None
+    directed: bool = False
+    edge_type: str | None = None
+    node_type: str | None = None
     bipartite: bool = False
     exact: bool = False
     delimiter: str | None = None
@@ -74,6 +80,10 @@ class Recipe:
         if self.structural:
             return structure_names()
         return [name for column in self.columns for name in column.attribute_names()]
+
+    def columns_of_edges(self) -> list[str]:
+        """The columns of the edges that are used."""
+        return [name for name in (self.source, self.target, self.weight, self.edge_type) if name]
 
     def long_form(self) -> LongForm | None:
         """The attributes in long form, if there are some."""

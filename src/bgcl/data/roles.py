@@ -11,7 +11,7 @@ from bgcl.data.recipe import Recipe
 from bgcl.data.tables import Source, check_column
 from bgcl.errors import BGCLError, nearest
 
-_OF_NODES = ("id", "label", "ignore", "categorical", "text")  # options that name a column of the nodes
+_OF_NODES = ("id", "label", "node_type", "ignore", "categorical", "text")  # options that name a column of the nodes
 
 
 def find_roles(
@@ -28,15 +28,18 @@ def find_roles(
     """
     source, target = find_ends(edges, options)
     if not (options.source and options.target):
-        guesses.append(f"an edge leads from '{source}' to '{target}'")
+        more = "" if options.directed else " (--directed to use its direction)"
+        guesses.append(f"an edge leads from '{source}' to '{target}'{more}")
     identity, label = None, None
     if nodes is not None:
         identity, label = _find_id_and_label(nodes, options, guesses, has_labels="label" not in others)
     for name in _OF_NODES:
         if nodes is None and getattr(options, name) and name not in others:
-            raise BGCLError(f"{edges.name}: --{name} names a column of the nodes, but there is no table of nodes.")
+            option = name.replace("_", "-")
+            raise BGCLError(f"{edges.name}: --{option} names a column of the nodes, but there is no table of nodes.")
     return Recipe(
         source, target, identity, label, None, (), nodes is None, options.skip_unknown, weight=options.weight or None,
+        directed=options.directed, edge_type=options.edge_type or None, node_type=options.node_type or None,
         bipartite=bool(options.bipartite), exact=options.exact, delimiter=options.delimiter, header=options.header,
         no_header=options.no_header, decimal=options.decimal,
     )  # fmt: skip
@@ -77,7 +80,7 @@ def first_named(names: Iterable[str], wanted: Sequence[str]) -> str | None:
 
 def check_roles(recipe: Recipe, edges: Source, nodes: Source | None, *, new: bool) -> None:
     """Raise an error if a table lacks a column that the recipe needs. `new`: no model was trained with it yet."""
-    for name in (recipe.source, recipe.target, recipe.weight or recipe.source):
+    for name in recipe.columns_of_edges():
         check_column(edges, name)
     columns = [column for column in recipe.columns if not isinstance(column, LongForm)]
     if nodes is None:
@@ -92,7 +95,8 @@ def check_roles(recipe: Recipe, edges: Source, nodes: Source | None, *, new: boo
             f"{nodes.name}: the model was trained without a table of nodes. If these are labels, give them with "
             "--labels; if not, leave out --nodes."
         )
-    check_column(nodes, recipe.id)
+    for name in (recipe.id, recipe.node_type or recipe.id):
+        check_column(nodes, name)
     if recipe.label and recipe.label_id is None and new:  # a trained model needs no labels
         check_column(nodes, recipe.label)
     for column in columns:

@@ -46,7 +46,8 @@ def among_alike(graph: PreparedGraph, vectors: Tensor, *, and_neighbors: bool = 
         ones = weight.new_ones(graph.nodes)
     key, weight = _distinct(torch.cat([key, theirs]), torch.cat([weight, ones]), "sum")
     row, column = key // graph.nodes, key % graph.nodes
-    return replace(graph, connections=Pattern(row_pointer(row, graph.nodes), column, graph.nodes), weights=weight)
+    pattern = Pattern(row_pointer(row, graph.nodes), column, graph.nodes)
+    return replace(graph, connections=pattern, weights=weight, relations=None)
 
 
 def nearest(unit: Tensor, among: Tensor, most: int = NEAREST) -> tuple[Tensor, Tensor, Tensor]:

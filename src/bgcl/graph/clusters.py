@@ -72,8 +72,9 @@ def induced(graph: PreparedGraph, nodes: Tensor) -> PreparedGraph:
     inside = column >= 0
     row = number[graph.connections.row[connections]][inside]
     features = feature_rows(graph.features, nodes)
-    weights = None if graph.weights is None else graph.weights[connections][inside]
-    return PreparedGraph(Pattern(row_pointer(row, len(nodes)), column[inside], len(nodes)), features, weights=weights)
+    kept = [None if each is None else each[connections][inside] for each in (graph.weights, graph.relations)]
+    pattern = Pattern(row_pointer(row, len(nodes)), column[inside], len(nodes))
+    return PreparedGraph(pattern, features, weights=kept[0], relations=kept[1])
 
 
 def feature_rows(features: Features, nodes: Tensor) -> Features:

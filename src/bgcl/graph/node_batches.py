@@ -51,7 +51,8 @@ class NodeBatches:
     def batch(self, nodes: Tensor, generator: torch.Generator) -> PreparedGraph:
         """The batch of some nodes and a random neighbor of each that has one."""
         degree = self.degree[nodes]
-        partner = self._neighbors(nodes[degree > 0], generator)
+        there = self._edges(nodes[degree > 0], generator)
+        partner = self.graph.connections.column[there]
         first = torch.nonzero(degree > 0)[:, 0]  # numbers in the batch of nodes with a partner
         second = len(nodes) + torch.arange(len(first), device=nodes.device)
         total = len(nodes) + len(first)
@@ -64,20 +65,26 @@ class NodeBatches:
         column[start] = torch.arange(total, device=nodes.device)  # right for nodes that stand alone
         column[start[first]], column[start[first] + 1] = first, second
         column[start[second]], column[start[second] + 1] = first, second
+        relations = None
+        if self.graph.relations is not None:
+            relations = torch.zeros(len(column), self.graph.relations.shape[1], device=nodes.device)
+            relations[start[first] + 1] = self.graph.relations[there]
+            back = self.graph.connections.transposed[1]  # (E,), the place of each connection in the other direction
+            relations[start[second]] = self.graph.relations[back[there]]
         counts[start[first] + 1] = self.total[nodes][first].float()
         counts[start[second]] = self.total[partner].float()
         chosen = torch.cat([nodes, partner])
-        return PreparedGraph(Pattern(pointer, column, total), feature_rows(self.features, chosen), counts=counts)
+        features = feature_rows(self.features, chosen)
+        return PreparedGraph(Pattern(pointer, column, total), features, counts=counts, relations=relations)
 
-    def _neighbors(self, nodes: Tensor, generator: torch.Generator) -> Tensor:
-        """A random neighbor of each node."""
+    def _edges(self, nodes: Tensor, generator: torch.Generator) -> Tensor:
+        """The place of a random edge of each node."""
         uniform = torch.rand(len(nodes), generator=generator, device=generator.device)
         if self.until is not None:
-            return self.graph.connections.column[self._by_weight(nodes, uniform, self.until)]
+            return self._by_weight(nodes, uniform, self.until)
         degree = self.degree[nodes]
         place = self.graph.connections.pointer[nodes] + (uniform * degree).long().clamp(max=degree - 1)
-        place = place + (place >= self.itself[nodes])  # the self-connection does not count
-        return self.graph.connections.column[place]
+        return place + (place >= self.itself[nodes])  # the self-connection does not count
 
     def _by_weight(self, nodes: Tensor, uniform: Tensor, until: Tensor) -> Tensor:
         """The place of a random edge of each node: the first one up to which the weights reach a share of their sum."""

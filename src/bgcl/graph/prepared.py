@@ -1,5 +1,6 @@
 """A graph in the form that the encoder needs: connections with self-connections, and attributes, sparse or dense."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -50,6 +51,7 @@ class PreparedGraph:
     keys: Tensor | None = None  # (N,), a number for each node that another graph with the node has too
     counts: Tensor | None = None  # (E,), how many connections each one stands for in a sample; None: 1
     weights: Tensor | None = None  # (E,), the weight of each connection; None: 1
+    relations: Tensor | None = None  # (E, R), the weight in each relation, 0 for self-connections; None: one relation
 
     @property
     def nodes(self) -> int:
@@ -69,6 +71,12 @@ def mean_weight(data: Data) -> float:
     return float(weights.cpu().double().mean())
 
 
+def relations_of(data: Data) -> tuple[str, ...]:
+    """The names of the relations of a checked graph that tell its edges apart; none if there are fewer than two."""
+    names = tuple(data.get("relations") or ())
+    return names if len(names) > 1 else ()
+
+
 def relative_weights(data: Data, unit: float | None = None) -> Tensor | None:
     """The weights of the edges of a checked graph divided by `unit`, `(2E,)` in float64; None if they are not used.
 
@@ -82,8 +90,9 @@ def relative_weights(data: Data, unit: float | None = None) -> Tensor | None:
 
 
 def prepare(
-    data: Data, *, row_norm: RowNorm, device: torch.device | str = "cpu", unit: float | None = None
-) -> PreparedGraph:
+    data: Data, *, row_norm: RowNorm, device: torch.device | str = "cpu", unit: float | None = None,
+    relations: Sequence[str] = (),
+) -> PreparedGraph:  # fmt: skip
     """Prepare a graph that `check_graph` returned, whose edges go in both directions.
 
     Weights of edges are divided by `unit`. A self-connection has the weight 1, so it weighs as much as a usual edge,
@@ -95,6 +104,7 @@ def prepare(
             ("none").
         device: device of the result.
         unit: the weight that counts as 1; 0: weights are not used; None: the mean weight, see `mean_weight`.
+        relations: names of the relations, in order. One that the graph does not have has no connections.
 
     Returns:
         The graph with a self-connection for each node.
@@ -107,7 +117,23 @@ def prepare(
         weights = torch.ones(len(column))
         weights[place] = relative[order].float()
         weights = weights.to(device)
-    return PreparedGraph(connections, _features(data.x, row_norm, torch.device(device)), weights=weights)
+    features, by_relation = _features(data.x, row_norm, torch.device(device)), None
+    if relations:
+        by_relation = torch.zeros(len(column), len(relations))
+        by_relation[place] = _relations(data, relations, unit)[order]
+        by_relation = by_relation.to(device)
+    return PreparedGraph(connections, features, weights=weights, relations=by_relation)
+
+
+def _relations(data: Data, names: Sequence[str], unit: float | None) -> Tensor:
+    """The weight of each edge in some relations, `(2E, R)`; 0 and 1 if weights are not used."""
+    found = torch.zeros(data.edge_index.shape[1], len(names))
+    unit = mean_weight(data) if unit is None else unit
+    for i, name in enumerate(names):
+        if name in data.relations:
+            own = data.edge_relations[:, data.relations.index(name)].cpu()
+            found[:, i] = (own.double() / unit).float() if unit else (own > 0).float()
+    return found
 
 
 def _sorted(edge_index: Tensor, nodes: int) -> tuple[Tensor, Tensor | slice]:

@@ -5,9 +5,10 @@ from torch import Tensor, nn
 
 from bgcl.augmentation.evidence import Witnesses
 from bgcl.augmentation.rate_evidence import learn_rates
-from bgcl.augmentation.views import Augmentation, Positives, View
+from bgcl.augmentation.views import Augmentation, LayerMask, Positives, View
 from bgcl.errors import BGCLError
 from bgcl.graph.prepared import PreparedGraph
+from bgcl.graph.relations import over_relations
 from bgcl.graph.spectrum import LARGE
 from bgcl.model.encoders import make_encoder
 from bgcl.model.objectives import make_objective
@@ -31,17 +32,19 @@ class Network(nn.Module):
         dense: whether the attributes are dense numbers.
         encoder: a module of the user, if the settings name "module".
         objective: an objective of the user, if the settings name "module".
+        relations: number of relations of the graph; 0: it has one kind of edges.
     """
 
     def __init__(
         self, width_in: int, settings: Settings, *, nodes: int = 0, dense: bool = False,
-        encoder: nn.Module | None = None, objective: Objective | None = None,
+        encoder: nn.Module | None = None, objective: Objective | None = None, relations: int = 0,
     ) -> None:  # fmt: skip
         super().__init__()
         self.settings = settings
         self.attributes_are_equal = False  # whether those of the training graph tell no node from another
         self.scaling = Scaling(width_in, settings.row_norm, dense)
-        self.encoder = make_encoder(self.scaling.width, settings, encoder)
+        self.encoder = make_encoder(self.scaling.width, settings, encoder, max(relations, 1))
+        _check_relations(settings, relations)
         self.objective = make_objective(self.encoder, settings, objective)
         if not self.objective.takes_positives and any(mask.on == "positives" for mask in settings.masks()):
             raise BGCLError("This objective has no positive pairs: leave out the mask 'neighbors'.")
@@ -50,7 +53,8 @@ class Network(nn.Module):
                 "The objective 'infomax' shuffles attributes among nodes, which an encoder that looks at one node at a "
                 "time does not notice. Choose another encoder, such as 'gcn'."
             )
-        self.parts = Parts(settings.parts, self.scaling.width, self.encoder.width, settings.part_width, nodes)
+        widths = self.scaling.width, self.encoder.width, settings.part_width
+        self.parts = Parts(settings.parts, *widths, nodes, relations)
         self.augmentation = Augmentation(
             settings.masks(),
             self.encoder.masked_layers,
@@ -60,6 +64,7 @@ class Network(nn.Module):
             start=settings.rate_start,
             prior=settings.beta_prior(),
             own_draws=settings.rate_rule == "evidence",
+            relations=relations,
         )
 
     def reset_parameters(self, generator: torch.Generator) -> None:
@@ -138,9 +143,11 @@ class Network(nn.Module):
         def positives(of: PreparedGraph) -> Positives | None:
             return self.augmentation.draw_positives(view, of, generator, hard=hard, scale=scale)
 
-        kept = _kept(masks[-1].connections, positives(graph))
+        kept = _kept(masks[-1], positives(graph))
         graphs = self.alike(graph) if alike is None else alike
-        among = {name: Propagation(of, _kept(None, positives(of))) for name, of in graphs.items()}
+        among = {
+            name: Propagation(of, over_relations(of, _kept(LayerMask(), positives(of)))) for name, of in graphs.items()
+        }
         found: Tensor = self.parts(graph, encoded, masks, kept, among)
         return found
 
@@ -160,9 +167,24 @@ class Network(nn.Module):
         return (self.settings.kl_weight or 0.0) * self.augmentation.kl()
 
 
-def _kept(connections: Tensor | None, positives: Positives | None) -> Tensor | None:
-    """The keep values of the connections that the parts are propagated along, `(E, 1)`; None: all are kept."""
-    kept = None if connections is None else connections.mean(1, keepdim=True)
+def _check_relations(settings: Settings, relations: int) -> None:
+    for mask in settings.masks():
+        if mask.per == "relation" and relations < 2:
+            raise BGCLError(f"The graph has one kind of edges: leave out 'per relation' in the mask '{mask}'.")
+        if mask.per == "relation" and mask.on == "connections" and settings.encoder == "module":
+            raise BGCLError(
+                f"An encoder of your own does not know the relations of a graph: leave out 'per relation' in '{mask}'."
+            )
+
+
+def _kept(mask: LayerMask, positives: Positives | None) -> Tensor | None:
+    """The keep values of the connections that the parts are propagated along; None: all are kept.
+
+    They are `(E, 1)`, or `(E, R)` if relations have rates of their own.
+    """
+    kept = None if mask.connections is None else mask.connections.mean(1, keepdim=True)
+    if mask.relations is not None:
+        kept = mask.relations if kept is None else kept * mask.relations
     if positives is not None and positives.kept is not None:
         kept = positives.kept if kept is None else kept * positives.kept
     return kept

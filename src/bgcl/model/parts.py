@@ -12,6 +12,9 @@ A part is described by a short sentence: what it is made of, and how far it was 
   neighborhoods`: along connections between nodes whose `encoder diffused` is alike. Edges are few and some are wrong:
   alike nodes say more about a node, and better ones.
 
+- `attributes hop 1 of each relation`: for each relation of the graph, such as the edges of a type, propagated along its
+  connections alone, without self-connections.
+
 So the embedding holds what a node is, what its neighbors are, and what the encoder has learned, and a head can choose.
 What is not trained cannot be lost by training. Masks reach all of it: the attributes are masked as in the encoder's
 first layer, and every propagation leaves out dropped connections and dropped neighbors. Which nodes are alike is
@@ -20,7 +23,7 @@ decided once, without masks.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -31,6 +34,7 @@ from bgcl.augmentation.views import LayerMask
 from bgcl.errors import BGCLError, nearest
 from bgcl.graph.alike import among_alike
 from bgcl.graph.prepared import PreparedGraph, width_of
+from bgcl.graph.relations import in_relation, over_relations
 from bgcl.graph.sparse import spmm
 from bgcl.graph.spectrum import right_directions
 from bgcl.model.encoders.base import masked_product
@@ -42,19 +46,22 @@ DIRECTIONS = 64  # of the attributes, in which nodes are compared that explain e
 SOURCES = ("encoder", "attributes", "structure")
 ENCODER = ("encoder",)  # the output of the encoder as it is
 Among = Literal["alike", "alike and neighbors", "alike neighborhoods"]
-_SENTENCE = re.compile(r"(\w+)(?: hop (\d+)| (diffused)(?: among (alike|alike and neighbors|alike neighborhoods))?)?")
+_SENTENCE = re.compile(
+    r"(\w+)(?: hop (\d+)| (diffused)(?: among (alike|alike and neighbors|alike neighborhoods))?)?( of each relation)?"
+)
 
 
 @dataclass(frozen=True)
 class Part:
     """One part: what it is made of, how often it is propagated (None: diffused), and along which connections.
 
-    `among` is None for the connections of the graph.
+    `among` is None for the connections of the graph, and `relation` for those of all relations.
     """
 
     source: Literal["encoder", "attributes", "structure"]
     hops: int | None
     among: Among | None = None
+    relation: int | Literal["each"] | None = None
 
     def propagated(self, connections: Propagation, start: Tensor) -> Tensor:
         """Propagate `(N, w)` along the connections."""
@@ -79,19 +86,40 @@ def parse_part(sentence: str) -> Part:
     """
     found = _SENTENCE.fullmatch(sentence.strip())
     if found is None:
-        raise BGCLError(f"Cannot read the part '{sentence}'. Write it as: SOURCE [hop N | diffused [among ALIKE]].")
-    source, hops, diffused, among = found.groups()
+        raise BGCLError(
+            f"Cannot read the part '{sentence}'. Write it as: SOURCE [hop N | diffused [among ALIKE]] "
+            "[of each relation]."
+        )
+    source, hops, diffused, among, each = found.groups()
     if source not in SOURCES:
         raise BGCLError(f"Unknown part '{source}' in '{sentence}'. {nearest(source, SOURCES)}")
     if hops and (len(hops) > 2 or int(hops) > MOST_HOPS):
         raise BGCLError(f"The part '{sentence}' has too many hops. Write {MOST_HOPS} or fewer.")
     if among and source != "encoder":
         raise BGCLError(f"Nodes are alike by the output of the encoder. In '{sentence}' write encoder, not {source}.")
-    return Part(source, None if diffused else int(hops or 0), among)  # type: ignore[arg-type]
+    if each and (among or not (diffused or int(hops or 0))):
+        raise BGCLError(f"The part '{sentence}' is not propagated along edges: leave out 'of each relation'.")
+    propagated = None if diffused else int(hops or 0)
+    return Part(source, propagated, among, "each" if each else None)  # type: ignore[arg-type]
+
+
+def parts_of(sentences: Sequence[str], relations: int) -> list[Part]:
+    """The parts that sentences describe in a graph with some relations."""
+    found = []
+    for part in map(parse_part, sentences):
+        if part.relation == "each" and relations < 2:
+            raise BGCLError(
+                "The graph has one kind of edges, so no part is of each relation: leave out 'of each relation'."
+            )
+        found += [replace(part, relation=r) for r in range(relations)] if part.relation == "each" else [part]
+    return found
 
 
 class _PropagatedAttributes:
-    """The propagated attributes as products with thin matrices. The normalized adjacency matrix is symmetric."""
+    """The propagated attributes as products with thin matrices.
+
+    The normalized adjacency matrix is symmetric, unless it is that of one relation.
+    """
 
     def __init__(self, graph: PreparedGraph, connections: Propagation, part: Part) -> None:
         self.graph, self.connections, self.part = graph, connections, part
@@ -100,7 +128,8 @@ class _PropagatedAttributes:
         return self.part.propagated(self.connections, masked_product(self.graph.features, LayerMask(), thin))
 
     def transposed_times(self, tall: Tensor) -> Tensor:
-        return transposed_product(self.graph, self.part.propagated(self.connections, tall))
+        connections = self.connections if self.part.relation is None else self.connections.transposed()
+        return transposed_product(self.graph, self.part.propagated(connections, tall))
 
 
 class Parts(nn.Module):
@@ -112,11 +141,15 @@ class Parts(nn.Module):
         encoder_width: width of the encoder's output.
         width: width of the parts that are not trained; less if there are fewer attributes.
         nodes: nodes of the training graph, if a fitted state is to be loaded.
+        relations: number of relations of the graph.
     """
 
-    def __init__(self, sentences: Sequence[str], width_in: int, encoder_width: int, width: int, nodes: int = 0) -> None:
+    def __init__(
+        self, sentences: Sequence[str], width_in: int, encoder_width: int, width: int, nodes: int = 0,
+        relations: int = 1,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.parts = [parse_part(sentence) for sentence in sentences]
+        self.parts = parts_of(sentences, relations)
         self.as_it_is = tuple(sentences) == ENCODER
         own = {"encoder": encoder_width, "attributes": min(width, width_in), "structure": width}
         self.widths = tuple(own[part.source] for part in self.parts)
@@ -131,12 +164,13 @@ class Parts(nn.Module):
     def fit(self, graph: PreparedGraph, generator: torch.Generator) -> None:
         """Find the principal directions of a graph."""
         connections = Propagation(graph)
-        diffused = [i for i, part in enumerate(self.parts) if part.source == "attributes" and part.hops is None]
-        hops = [i for i, part in enumerate(self.parts) if part.source == "attributes" and part.hops is not None]
+        of_all = [i for i, part in enumerate(self.parts) if part.source == "attributes" and part.relation is None]
+        diffused = [i for i in of_all if self.parts[i].hops is None]
+        hops = [i for i in of_all if self.parts[i].hops is not None]
         for i, part in enumerate(self.parts):
             if part.source == "attributes" and not (i in diffused and hops):
                 directions: Tensor = getattr(self, f"directions_{i}")
-                matrix = _PropagatedAttributes(graph, connections, part)
+                matrix = _PropagatedAttributes(graph, along(graph, part.relation, None, connections), part)
                 rank = min(directions.shape[1], graph.nodes)
                 found = right_directions(matrix.times, matrix.transposed_times, len(directions), rank, generator)
                 directions.zero_()[:, : found.shape[1]] = found
@@ -178,12 +212,13 @@ class Parts(nn.Module):
             graph: the graph.
             encoded: the encoder's output, `(N, w)`.
             masks: the masks of the encoder's layers; the first one masks the attributes.
-            kept: keep values of the connections, `(E, 1)`; None: all.
+            kept: keep values of the connections, `(E, 1)`, or in each relation, `(E, R)`; None: all.
             among: the connections between alike nodes, if a part needs them.
         """
         if self.as_it_is:
             return encoded
-        connections, mask = Propagation(graph, kept), LayerMask() if masks is None else masks[0]
+        connections = Propagation(graph, over_relations(graph, kept))
+        mask = LayerMask() if masks is None else masks[0]
         made = []
         for i, part in enumerate(self.parts):
             if part.source == "encoder":
@@ -193,9 +228,19 @@ class Parts(nn.Module):
             else:
                 assert self.structure is not None
                 start = self.structure(graph)
-            along = connections if part.among is None else (among or {})[part.among]
-            made.append(F.normalize(part.propagated(along, start), dim=1))
+            usual = connections if part.among is None else (among or {})[part.among]
+            made.append(F.normalize(part.propagated(along(graph, part.relation, kept, usual), start), dim=1))
         return torch.cat(made, 1)
+
+
+def along(
+    graph: PreparedGraph, relation: int | Literal["each"] | None, kept: Tensor | None, usual: Propagation
+) -> Propagation:
+    """The connections of a relation, without self-connections; those of `usual` if there is none."""
+    if not isinstance(relation, int):
+        return usual
+    own = kept if kept is None or kept.shape[1] == 1 else kept[:, relation, None]
+    return Propagation(in_relation(graph, relation, itself=False), own)
 
 
 def transposed_product(graph: PreparedGraph, tall: Tensor) -> Tensor:

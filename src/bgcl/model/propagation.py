@@ -1,5 +1,7 @@
 """Multiplication with the normalized adjacency matrix, without weights to learn."""
 
+from copy import copy
+
 import torch
 from torch import Tensor
 
@@ -24,3 +26,10 @@ class Propagation:
 
     def __call__(self, dense: Tensor) -> Tensor:
         return spmm(self.pattern, self.values, dense)
+
+    def transposed(self) -> "Propagation":
+        """Multiplies with the transposed matrix."""
+        twin = copy(self)
+        twin.pattern, order = self.pattern.transposed
+        twin.values = self.values[order]
+        return twin

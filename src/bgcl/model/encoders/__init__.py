@@ -25,13 +25,14 @@ FOUND: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }
 
 
-def make_encoder(width_in: int, settings: Settings, module: "nn.Module | None" = None) -> "Encoder":
+def make_encoder(width_in: int, settings: Settings, module: "nn.Module | None" = None, relations: int = 1) -> "Encoder":
     """The encoder that the settings name.
 
     Args:
         width_in: number of attributes.
         settings: the settings.
         module: a module of the user, if the settings name "module".
+        relations: number of relations of the graph.
     """
     word, more = settings.encoder, dict[str, Any]()
     if settings.normalize == "before" and word != "gcn":
@@ -49,7 +50,13 @@ def make_encoder(width_in: int, settings: Settings, module: "nn.Module | None" =
     elif word == "gcn":
         more = {"normalize_after": settings.normalize == "after"}
     file, name, own = FOUND[word]
-    encoder: Encoder = getattr(importlib.import_module(f"bgcl.model.encoders.{file}"), name)(
-        (width_in, *settings.widths), **{each: getattr(settings, each) for each in own}, **more
-    )
-    return encoder
+
+    def make() -> "Encoder":
+        encoder: Encoder = getattr(importlib.import_module(f"bgcl.model.encoders.{file}"), name)(
+            (width_in, *settings.widths), **{each: getattr(settings, each) for each in own}, **more
+        )
+        return encoder
+
+    from bgcl.model.encoders.relational import for_relations
+
+    return for_relations(make, relations)
