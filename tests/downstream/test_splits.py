@@ -205,7 +205,7 @@ class TestRefused:
     def test_no_labeled_node(self):
         self.refused("No node is labeled", labeled_graph(20, unlabeled=20))
 
-    @pytest.mark.parametrize("y", [torch.zeros(20), torch.zeros(20, 2, dtype=torch.long)])
+    @pytest.mark.parametrize("y", [torch.zeros(20, 2), torch.zeros(20, 2, dtype=torch.long)])
     def test_labels_that_are_not_class_numbers(self, y):
         self.refused("one class number for each node", Data(x=torch.zeros(20, 1), y=y))
 

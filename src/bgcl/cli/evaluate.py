@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled
+from bgcl.cli.numbers import evaluate_numbers
 from bgcl.cli.opening import kept_in, open_run
 from bgcl.cli.options import (
     TABLE_FILE,
@@ -17,6 +18,7 @@ from bgcl.cli.options import (
     LaterLabel,
     LaterLabels,
     LaterMissing,
+    LaterTask,
     LaterUnknown,
     ManySamples,
     Quiet,
@@ -74,6 +76,7 @@ def evaluate(
     missing_label: LaterMissing = None,
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
+    task: LaterTask = None,
     small_classes: SmallClasses = "leave-out",
     keep: Keep = True,
     quiet: Quiet = False,
@@ -84,7 +87,7 @@ def evaluate(
     from bgcl.downstream.classifier import MixtureClassifier
     from bgcl.downstream.evaluation import APPENDIX, summary, versions
     from bgcl.downstream.evaluation import evaluate as evaluate_model
-    from bgcl.downstream.splits import usual_protocol
+    from bgcl.downstream.splits import has_numbers, usual_protocol
 
     if appendix and samples is not None:
         raise BGCLError("--appendix always draws 500 samples: leave out --samples.")
@@ -92,7 +95,7 @@ def evaluate(
         check_ending(out)
     how: dict[str, Any] = APPENDIX if appendix else {"samples": 100 if samples is None else samples}
     head = MixtureClassifier.paper if appendix else None
-    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels)
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task)
     choice.check(None)
     opened = _open_runs(runs, graph, quiet)
     first = opened[0][0]
@@ -106,6 +109,16 @@ def evaluate(
         of_labels = counts | note
     data = graphs[0]
     chosen, show = protocol or usual_protocol(data), not quiet and not json
+    facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
+    facts |= of_labels | {"settings": [model.settings_.to_json() for model, _ in opened], "versions": versions()}
+    if has_numbers(data):
+        if appendix or plots is not None:
+            raise BGCLError("--appendix and --plots are for classes, and the labels are numbers: leave them out.")
+        evaluate_numbers(
+            [model for model, _ in opened], graphs, facts, splits=splits, samples=how["samples"], seed=seed,
+            floors=floors, out=out, show=show, json=json,
+        )  # fmt: skip
+        return
     results = []
     for run, (model, _), labeled in zip(runs, opened, graphs, strict=True):
         with kept_in(run, model, keep and not appendix, not show) as kept:
@@ -113,13 +126,7 @@ def evaluate(
                 evaluate_model(model, labeled, chosen, splits, head=head, seed=seed, progress=show, kept=kept, **how)
             )
     scores = summary(results)
-    facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
-    facts |= of_labels | {
-        "splits": len(results[0]),
-        **how,
-        "settings": [model.settings_.to_json() for model, _ in opened],
-    }
-    facts["versions"] = versions()
+    facts |= {"splits": len(results[0]), **how}
     if plots is not None:
         from bgcl.reporting.plots import save_evaluation
 

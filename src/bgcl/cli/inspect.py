@@ -23,7 +23,7 @@ def inspect(
     feature: options.Feature = None, value: options.Value = None, delimiter: options.Delimiter = None,
     header: options.Header = None, no_header: options.NoHeader = None, decimal: options.Decimal = None,
     dates: options.Dates = None, directed: options.Directed = False, edge_type: options.EdgeType = None,
-    node_type: options.NodeType = None,
+    node_type: options.NodeType = None, task: options.Task = None,
     quiet: options.Quiet = False, json: options.Json = False,
 ) -> None:  # fmt: skip
     """Show how a graph is read and what looks wrong with it, before any training."""
@@ -34,6 +34,7 @@ def inspect(
         categorical=categorical, text=text, words=words, skip_unknown=skip_unknown, weight=weight, bipartite=bipartite,
         missing_label=missing_label, exact=exact, feature=feature, value=value, delimiter=delimiter, header=header,
         no_header=no_header, decimal=decimal, dates=dates, directed=directed, edge_type=edge_type, node_type=node_type,
+        task=task,
     )  # fmt: skip
     with stage("inspecting the graph"):
         found = look_at(reading or data)
@@ -62,6 +63,7 @@ def _print(graph: str, found: "Inspection") -> None:
         "attributes": f"{found.num_attributes:,}, of which {found.filled:.0%} are not zero",
         "columns": _few([f"{name} ({became})" for name, became in found.columns.items()]),
         "labels": f"{found.labeled:,} of {found.nodes:,} nodes ({found.labeled / found.nodes:.0%})",
+        "numbers": _numbers(found),
         "classes": _few([f"{name} {count:,}" for name, count in found.classes.items()]),
         "homophily": _homophily(found),
     }.items():
@@ -78,6 +80,12 @@ def _weights(found: "Inspection") -> str:
         return ""
     least, mean, greatest = (format(found.weights[name], ".4g") for name in ("least", "mean", "greatest"))
     return f"of the edges: from {least} to {greatest}, {mean} on average"
+
+
+def _numbers(found: "Inspection") -> str:
+    if found.numbers is None:
+        return ""
+    return "to predict; " + ", ".join(f"{name} {value:.6g}" for name, value in found.numbers.items())
 
 
 def _homophily(found: "Inspection") -> str:

@@ -25,9 +25,13 @@ class LabelChoice:
     missing_label: str | None = None
     skip_unknown: bool = False
     forget: bool = False
+    task: str | None = None
 
     def check(self, graph: str | None) -> None:
         """Refuse options that would change nothing."""
+        from bgcl.data.tasks import check_task
+
+        check_task(self.task)
         said = {
             "--label": self.label, "--id": self.id, "--missing-label": self.missing_label,
             "--skip-unknown": self.skip_unknown or None,
@@ -40,14 +44,16 @@ class LabelChoice:
 
 def relabeled(data: "Data", choice: LabelChoice, quiet: bool) -> "tuple[Data, dict[str, Any]]":
     """The graph with the labels of the file, and facts for JSON. What was done is printed to stderr."""
-    if choice.file is None:
-        return data, {}
     from bgcl.data.later_labels import with_labels
     from bgcl.data.options import make_options
+    from bgcl.data.tasks import with_task
+
+    if choice.file is None:
+        return with_task(data, choice.task), {}
 
     missing = choice.missing_label
     said = make_options(
-        id=choice.id, label=choice.label, skip_unknown=choice.skip_unknown,
+        id=choice.id, label=choice.label, skip_unknown=choice.skip_unknown, task=choice.task,
         missing_label=None if missing is None else tuple(part.strip() for part in missing.split(",") if part.strip()),
     )  # fmt: skip
     found = with_labels(data, choice.file, said, forget=choice.forget)
@@ -64,7 +70,10 @@ def relabeled(data: "Data", choice: LabelChoice, quiet: bool) -> "tuple[Data, di
 def settled(data: "Data", other: "Data | None", small: str, quiet: bool) -> "tuple[Data, Data | None, dict[str, str]]":
     """The graphs with what `--small-classes` makes of their labels, and facts. What was done is printed to stderr."""
     from bgcl.downstream.small_classes import settle_classes
+    from bgcl.downstream.splits import has_numbers
 
+    if has_numbers(data) or (other is not None and has_numbers(other)):
+        return data, other, {}
     data, other, note = settle_classes(data, other, small=small)
     if note and not quiet:
         print(visible(f"Note: {note}"), file=sys.stderr)
@@ -75,9 +84,12 @@ def training_labels(
     model: "BGCL", data: "Data", run: Path, graph: str | None, choice: LabelChoice, quiet: bool
 ) -> "Data | None":
     """The training graph, if another graph was named and the labels of both count. Otherwise None."""
+    from bgcl.data.tasks import with_task
+    from bgcl.downstream.splits import has_numbers
+
     if graph is None or choice.forget:
         return None
-    has_own = data.y is not None and bool((data.y >= 0).any())
+    has_own = _count(data) > 0
     try:
         trained = graph_of(model, run, None, None, quiet=True)
     except BGCLError as error:
@@ -87,10 +99,16 @@ def training_labels(
             f"{str(error).rstrip('.')}. To use the labels of {graph} without those of the training graph, add "
             "--forget-labels."
         ) from None
-    if trained.y is None or not bool((trained.y >= 0).any()):
+    trained = with_task(trained, choice.task)
+    if not _count(trained):
         return None
+    if has_own and has_numbers(data) != has_numbers(trained):
+        raise BGCLError(
+            f"The labels of {graph} and of the training graph are numbers in one, classes in the other. Say what they "
+            "are with --task, or leave out those of the training graph with --forget-labels."
+        )
     if has_own and not quiet:
-        count = int((data.y >= 0).sum())
+        count = _count(data)
         print(
             visible(
                 f"Labels: {count:,} of {graph}, and those of the training graph for other nodes (--forget-labels to "
@@ -99,3 +117,10 @@ def training_labels(
             file=sys.stderr,
         )
     return trained
+
+
+def _count(data: "Data") -> int:
+    """The number of labeled nodes."""
+    if data.y is None:
+        return 0
+    return int((~data.y.isnan()).sum() if data.y.is_floating_point() else (data.y >= 0).sum())

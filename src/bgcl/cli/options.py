@@ -144,6 +144,13 @@ Dates = Annotated[
                  help="Order of day, month and year in dates: dmy, mdy or ymd. Default: inferred."),
 ]  # fmt: skip
 
+Task = Annotated[
+    str | None,
+    typer.Option("--task", metavar="WHAT", rich_help_panel=_TABLES,
+                 help="What labels are: classes or numbers. Default: inferred. A fraction makes numbers, and so do "
+                 "more than 64 different whole numbers, unless they count without a gap from 0 or 1."),
+]  # fmt: skip
+
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, made by 'bgcl train'.")]
 TrainingGraph = Annotated[
     str | None,
@@ -201,6 +208,16 @@ ForgetLabels = Annotated[
     bool,
     typer.Option("--forget-labels", rich_help_panel=_LATER,
                  help="Use only the new labels, and none that the training graph has. Default: both."),
+]  # fmt: skip
+LaterTask = Annotated[
+    str | None,
+    typer.Option("--task", metavar="WHAT", rich_help_panel=_LATER,
+                 help="What labels are: classes or numbers. Default: as at training, or inferred."),
+]  # fmt: skip
+Level = Annotated[
+    float | None,
+    typer.Option("--level", metavar="SHARE",
+                 help="Share of the nodes whose number is in its interval, if labels are numbers. Default: 0.9."),
 ]  # fmt: skip
 SmallClasses = Annotated[
     str,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled, training_labels
+from bgcl.cli.numbers import facts_of
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
     TABLE_FILE,
@@ -17,7 +18,9 @@ from bgcl.cli.options import (
     LaterLabel,
     LaterLabels,
     LaterMissing,
+    LaterTask,
     LaterUnknown,
+    Level,
     OtherGraph,
     OtherNodes,
     Quiet,
@@ -28,6 +31,7 @@ from bgcl.cli.options import (
 )
 from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, say
+from bgcl.errors import BGCLError
 
 
 def predict(
@@ -43,7 +47,9 @@ def predict(
     missing_label: LaterMissing = None,
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
+    task: LaterTask = None,
     small_classes: SmallClasses = "leave-out",
+    level: Level = None,
     spreadsheet_safe: SpreadsheetSafe = False,
     keep: Keep = True,
     quiet: Quiet = False,
@@ -51,24 +57,41 @@ def predict(
 ) -> None:
     """Write the predicted class, its probability and the uncertainty of every node.
 
+    If labels are numbers: the predicted number, its interval, and its variance with the part that comes from the model.
     A labeled node is predicted by a classifier that has not seen its label.
     The classifiers are trained on the labels of the training graph, and on those of --graph and --labels.
     """
     from bgcl.data.output import check_ending, write_table
     from bgcl.downstream.known_labels import gather_labels
+    from bgcl.downstream.numbers import predict_numbers
     from bgcl.downstream.prediction import class_names
     from bgcl.downstream.prediction import predict as predict_nodes
+    from bgcl.downstream.splits import has_numbers
 
     check_ending(out, spreadsheet_safe=spreadsheet_safe)
-    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels)
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task)
     choice.check(graph)
     model, data = open_run_on(run, graph, nodes, quiet)
     check_not_read(out, run, model, graph, nodes, labels)
     data, of_labels = relabeled(data, choice, quiet)
     labels_from = training_labels(model, data, run, graph, choice, quiet)
+    show = not (quiet or json)
+    if has_numbers(data) or (labels_from is not None and has_numbers(labels_from)):
+        share = 0.9 if level is None else level
+        numbers = predict_numbers(
+            model, data, samples=samples, level=share, seed=seed, labels_from=labels_from, progress=show
+        )
+        write_table(out, numbers.columns(), spreadsheet_safe=spreadsheet_safe)
+        of_numbers, sentence = facts_of(numbers, share)
+        if json:
+            print_json({"file": str(out), **of_numbers, "columns": list(numbers.columns()), **of_labels})
+        else:
+            say(f"{out}: {sentence}")
+        return
+    if level is not None:
+        raise BGCLError("--level is for intervals of numbers, and the labels are classes: leave it out.")
     given = gather_labels(data, labels_from)
     data, labels_from, of_classes = settled(data, labels_from, small_classes, quiet)
-    show = not (quiet or json)
     with kept_in(run, model, keep, not show) as kept:
         found = predict_nodes(
             model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept

@@ -17,6 +17,7 @@ from bgcl.cli.options import (
     LaterLabel,
     LaterLabels,
     LaterMissing,
+    LaterTask,
     LaterUnknown,
     OtherGraph,
     OtherNodes,
@@ -35,18 +36,20 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
+OF_NUMBERS = ("variance", "epistemic")  # measures for labels that are numbers
 LABEL_FREE = ("astd", "disagreement")  # measures that need no labels
 
 
 def rank(
     run: RunFolder,
     by: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Measure of uncertainty: least-confidence, entropy, mutual-information, expected-entropy, margin, "
-            "variation-ratio; or astd or disagreement, which need no labels."
+            "variation-ratio; variance or epistemic for numbers; or astd or disagreement, which need no labels. "
+            "Default: least-confidence, or variance for numbers."
         ),
-    ] = "least-confidence",
+    ] = None,
     top: Annotated[int, typer.Option(help="Number of nodes to list.")] = 20,
     unlabeled: Annotated[
         bool, typer.Option("--unlabeled", help="List only nodes without a label. Default: all nodes.")
@@ -68,6 +71,7 @@ def rank(
     missing_label: LaterMissing = None,
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
+    task: LaterTask = None,
     small_classes: SmallClasses = "leave-out",
     spreadsheet_safe: SpreadsheetSafe = False,
     keep: Keep = True,
@@ -79,23 +83,33 @@ def rank(
 
     from bgcl.data.output import check_ending, write_table
     from bgcl.downstream.kept_results import moments_of
+    from bgcl.downstream.numbers import predict_numbers
     from bgcl.downstream.prediction import predict
-    from bgcl.downstream.splits import labels_of
+    from bgcl.downstream.splits import has_numbers, labels_of
     from bgcl.measures.acquisition import acquire
     from bgcl.measures.acquisition import rank as order_of
 
-    measure = _measure(by)
+    measure = None if by is None else _measure(by)
     if out is not None:
         check_ending(out, spreadsheet_safe=spreadsheet_safe)
     elif spreadsheet_safe:
         raise BGCLError("--spreadsheet-safe is for a .csv file: name one with --out, or leave it out.")
-    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels)
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task)
     choice.check(graph)
     model, data = open_run_on(run, graph, nodes, quiet)
     check_not_read(out, run, model, graph, nodes, labels)
     data, _ = relabeled(data, choice, quiet)
-    if measure not in LABEL_FREE and graph is None:
-        labels_of(data)
+    labels_from = None
+    if measure not in LABEL_FREE:
+        labels_from = training_labels(model, data, run, graph, choice, quiet)
+    numbers = has_numbers(data) or (labels_from is not None and has_numbers(labels_from))
+    measure = measure or ("variance" if numbers else "least_confidence")
+    if measure not in LABEL_FREE:
+        if numbers != (measure in OF_NUMBERS):
+            what, other = ("numbers", " or ".join(OF_NUMBERS)) if numbers else ("classes", "least-confidence")
+            raise BGCLError(f"--by {by} does not fit labels that are {what}: use {other}, or leave it out.")
+        if graph is None and not numbers:
+            labels_of(data)
     among = _unlabeled(data) if unlabeled else None
     if not 1 <= top <= (data.num_nodes if among is None else len(among)):
         raise BGCLError(f"--top must be between 1 and the number of nodes to choose from. Got {top} instead.")
@@ -109,8 +123,10 @@ def rank(
         with kept_in(run, model, keep, not show) as kept:
             found = moments_of(model, data, samples, seed=seed, kept=kept, progress=show)
         columns = {"astd": found.astd.cpu().numpy()}
+    elif numbers:
+        found_numbers = predict_numbers(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
+        columns = found_numbers.columns()
     else:
-        labels_from = training_labels(model, data, run, graph, choice, quiet)
         data, labels_from, _ = settled(data, labels_from, small_classes, quiet)
         with kept_in(run, model, keep, not show) as kept:
             predicted = predict(
@@ -122,7 +138,7 @@ def rank(
     best = chosen[:top]
     table = {"id": np.asarray(data.ids)[best]} if "ids" in data else {}
     table |= {"rank": np.arange(1, top + 1), "node": best}
-    shown = [name for name in ("label", "predicted", "probability") if name in columns]
+    shown = [name for name in ("label", "predicted", "lower", "upper", "probability") if name in columns]
     table |= {name: np.asarray(columns[name])[best] for name in [*shown, measure]}
     rows = [dict(zip(table, row, strict=True)) for row in zip(*(c.tolist() for c in table.values()), strict=True)]
     if out is not None:
@@ -140,14 +156,15 @@ def _measure(by: str) -> str:
     from bgcl.measures.uncertainty import MEASURES
 
     measure = {"entropy": "predictive_entropy"}.get(by, by.replace("-", "_"))
-    if measure not in (*MEASURES, *LABEL_FREE):
-        raise BGCLError(f"Unknown measure '{by}'. {nearest(measure, (*MEASURES, *LABEL_FREE))}")
+    if measure not in (*MEASURES, *OF_NUMBERS, *LABEL_FREE):
+        raise BGCLError(f"Unknown measure '{by}'. {nearest(measure, (*MEASURES, *OF_NUMBERS, *LABEL_FREE))}")
     return measure
 
 
 def _unlabeled(data: "Data") -> "np.ndarray[Any, Any]":
     import numpy as np
 
-    if data.y is None or not bool((data.y < 0).any()):
+    missing = None if data.y is None else data.y.isnan() if data.y.is_floating_point() else data.y < 0
+    if missing is None or not bool(missing.any()):
         raise BGCLError("No node lacks a label, or the graph has no labels: leave out --unlabeled.")
-    return np.flatnonzero(data.y.cpu().numpy() < 0)
+    return np.flatnonzero(missing.cpu().numpy())

@@ -16,6 +16,7 @@ from bgcl.cli.options import (
     LaterLabel,
     LaterLabels,
     LaterMissing,
+    LaterTask,
     LaterUnknown,
     Quiet,
     RunFolder,
@@ -40,6 +41,7 @@ def report(
     missing_label: LaterMissing = None,
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
+    task: LaterTask = None,
     small_classes: SmallClasses = "leave-out",
     keep: Keep = True,
     quiet: Quiet = False,
@@ -51,11 +53,11 @@ def report(
 
     page = run / "report.html" if out is None else out
     check_out(page)
-    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels)
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task)
     choice.check(None)
     model, data = open_run(run, graph, quiet)
     data, of_labels = relabeled(data, choice, quiet)
-    if data.y is not None and bool((data.y >= 0).any()):
+    if data.y is not None and not data.y.is_floating_point() and bool((data.y >= 0).any()):
         data, _, of_classes = settled(data, None, small_classes, quiet)
         of_labels |= of_classes
     show = not (quiet or json)

@@ -41,6 +41,7 @@ class Inspection:
         columns: what each column of the table of nodes became.
         labeled: number of labeled nodes.
         classes: number of labeled nodes of each class.
+        numbers: "mean", "deviation", "least" and "greatest" of the labels, if they are numbers to predict.
         homophily: share of the edges between labeled nodes that join nodes of the same class.
         homophily_by_chance: the expected share if edges did not depend on the labels.
         guesses: which columns were inferred.
@@ -60,6 +61,7 @@ class Inspection:
     columns: dict[str, str] = field(default_factory=dict)
     labeled: int = 0
     classes: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, float] | None = None
     homophily: float | None = None
     homophily_by_chance: float | None = None
     guesses: list[str] = field(default_factory=list)
@@ -111,10 +113,15 @@ def inspect(graph: Data | Reading) -> Inspection:
         found.weights = {"least": float(weights.min()), "mean": float(weights.mean()), "greatest": float(weights.max())}
     if data.y is not None and not data.y.is_floating_point() and data.y.dim() == 1:
         _look_at_labels(found, data.y.cpu().numpy(), getattr(data, "classes", None), row, column)
+    elif data.y is not None and data.y.dim() == 1:
+        known = data.y[~torch.isnan(data.y)].double()
+        found.labeled = len(known)
+        if len(known):
+            spread = float(known.std(correction=0))
+            found.numbers = {"mean": float(known.mean()), "deviation": spread}
+            found.numbers |= {"least": float(known.min()), "greatest": float(known.max())}
     elif data.y is not None:
-        found.warnings.append(
-            "The label is a number, not a class. Commands predict classes; for numbers use bgcl.MixtureRegressor."
-        )
+        found.warnings.append("A node has several labels (data.y has several columns). Commands predict one: give one.")
     else:
         found.warnings.append(
             "The nodes have no labels. Training needs none, but predictions do: name their column with --label."
@@ -204,7 +211,7 @@ def _look_at_column(found: Inspection, table: Table, column: Any, reading: Readi
             found.warnings.append(
                 f"Column '{name}' has {different} whole numbers. If they are categories, use --categorical {name}."
             )
-    if found.labeled and isinstance(column, Number | Category) and reading.data.y is not None:
+    if found.labeled and isinstance(column, Number | Category) and found.classes:
         share = _share_explained(table, column, reading.data.y.numpy())
         if share >= LIKE_THE_LABEL:
             found.warnings.append(

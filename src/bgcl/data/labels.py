@@ -11,6 +11,7 @@ from bgcl.data.csv_beginning import is_number
 from bgcl.data.ids import is_whole
 from bgcl.data.missing_labels import LabelRules, missing_number, spell
 from bgcl.data.tables import Table
+from bgcl.data.tasks import FEW_CODES, as_task, task_of_labels
 from bgcl.data.values import coded
 from bgcl.errors import BGCLError
 
@@ -23,7 +24,7 @@ def encode_labels(
 ) -> tuple[Array | None, tuple[Any, ...] | None]:  # fmt: skip
     """Encode labels as class numbers.
 
-    Numbers with a fraction are not classes: they are returned as float32, NaN where missing, without classes.
+    Numbers to predict are not classes: they are returned as float32, NaN where missing, without classes.
 
     Args:
         table: the table of nodes.
@@ -47,7 +48,10 @@ def encode_labels(
             f"{table.at(None, name)}: all {len(codes):,} labels are missing. Fill in some, or use --ignore {name}: "
             "training needs no labels."
         )
-    if pa.types.is_floating(values.type):
+    as_known = known and not pa.types.is_floating(values.type)
+    task = rules.task or ("classes" if as_known else task_of_labels(values, labeled, name, rules))
+    values = as_task(values, task, table.at(None, name))
+    if task == "numbers":
         numbers = np.append(values.to_numpy(), np.nan)[codes]
         great = np.flatnonzero(np.abs(numbers) > np.finfo(np.float32).max)
         if great.size:
@@ -66,7 +70,7 @@ def encode_labels(
                 "training."
             )
         classes = [*known, *fresh]
-    elif len(classes) > 20 and 2 * len(classes) > labeled:
+    elif len(classes) > FEW_CODES and 2 * len(classes) > labeled:
         notes.append(f"{table.name}, column '{name}': {len(classes):,} different labels. Are these classes?")
     kind = pa.string() if any(isinstance(value, str) for value in classes) else values.type
     wanted = pa.array([str(value) if pa.types.is_string(kind) else value for value in classes], type=kind)

@@ -20,6 +20,7 @@ from bgcl.data.missing_labels import USUAL, LabelRules
 from bgcl.data.options import Options
 from bgcl.data.recipe import Recipe
 from bgcl.data.tables import Form, Table, open_table
+from bgcl.data.tasks import with_task
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -70,7 +71,7 @@ def with_labels(
     Args:
         data: the graph. Without `ids`, a node is known by its number.
         file: the table, read with the same care as the labels of a graph.
-        options: `id`, `label`, `missing_label`, `exact`, `delimiter` and `skip_unknown` are used.
+        options: `id`, `label`, `missing_label`, `exact`, `delimiter`, `skip_unknown` and `task` are used.
         forget: forget the labels that the graph has.
 
     Returns:
@@ -88,6 +89,7 @@ def with_labels(
     ([1, -1, 0], ['fine', 'spam'], 2)
     """
     said = options or Options()
+    data = with_task(data, said.task)
     recipe, known = getattr(data, "recipe", None), known_classes(data)
     guesses, notes = list[str](), list[str]()
     with readable(file):
@@ -95,7 +97,8 @@ def with_labels(
         guesses += source.inferred
         identity, label = find_label_columns(source, pa.array(_ids(data), pa.string()), said, guesses)
         table = source.read([identity, label], ids=[identity, label])
-        rules = _rules(said, recipe, guesses)
+        task = said.task or (None if forget or data.y is None else "numbers" if data.y.is_floating_point() else None)
+        rules = _rules(said, recipe, task, guesses)
         rows = _nodes_of_rows(table, identity, data, rules.exact, said.skip_unknown, guesses)
         with readable(table.at(None, label), "Use text or numbers."):
             y, classes = encode_labels(
@@ -111,12 +114,12 @@ def with_labels(
     return found
 
 
-def _rules(said: Options, recipe: Recipe | None, guesses: list[str]) -> LabelRules:
+def _rules(said: Options, recipe: Recipe | None, task: str | None, guesses: list[str]) -> LabelRules:
     """How labels are read: as the user says now, or else said or had to settle at training."""
     missing = said.missing_label
     if missing is None and recipe is not None and recipe.missing_label is not None:
         missing = recipe.missing_label if {*recipe.missing_label} != {*USUAL} else None
-    return LabelRules(missing, said.exact or (recipe is not None and recipe.exact), guesses=guesses)
+    return LabelRules(missing, task, said.exact or (recipe is not None and recipe.exact), guesses=guesses)
 
 
 def _ids(data: Data) -> list[str]:

@@ -25,6 +25,7 @@ class LabelRules:
 
     Attributes:
         missing: the labels that mean "no label"; None: inferred.
+        task: "classes" or "numbers"; None: inferred.
         exact: take labels letter by letter, with blanks, upper and lower case.
         as_written: the labels are from a CSV, where NA and the like mean "no label".
         guesses: what was inferred and could be wrong; lines are added.
@@ -33,6 +34,7 @@ class LabelRules:
     """
 
     missing: tuple[str, ...] | None = None
+    task: str | None = None
     exact: bool = False
     as_written: bool = True
     guesses: list[str] = field(default_factory=list)

@@ -10,9 +10,9 @@ from bgcl.errors import BGCLError, nearest
 
 _LISTS = ("ignore", "categorical", "text", "header", "no_header", "missing_label")
 _ONE = ("id", "label", "source", "target", "weight", "edge_type", "node_type", "feature", "value", "delimiter",
-        "decimal", "dates")  # fmt: skip
+        "decimal", "dates", "task")  # fmt: skip
 _TABLES = ("edges", "nodes", "labels")
-_CHOICES = {"decimal": (".", ","), "dates": ("dmy", "mdy", "ymd")}
+_CHOICES = {"decimal": (".", ","), "dates": ("dmy", "mdy", "ymd"), "task": ("classes", "numbers")}
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
 
 
@@ -43,6 +43,7 @@ class Options:
     no_header: tuple[str, ...] = ()
     decimal: str | None = None
     dates: str | None = None
+    task: str | None = None
 
     def __post_init__(self) -> None:
         whole("The number of words", self.words, 1)
@@ -90,6 +91,7 @@ class TableOptions(TypedDict, total=False):
     no_header: str | Sequence[str] | None
     decimal: str | None
     dates: str | None
+    task: str | None
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:

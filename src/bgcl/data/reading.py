@@ -195,7 +195,8 @@ def _labels(
         return None, recipe
     at_training = USUAL if recipe.missing_label is None else recipe.missing_label
     given = at_training if options is None else options.missing_label
-    rules = LabelRules(given, recipe.exact, guesses=reading.guesses)
+    task = recipe.task if options is None else options.task
+    rules = LabelRules(given, task, recipe.exact, guesses=reading.guesses)
     with readable(table.at(None, recipe.label), f"Use text or numbers, or leave it out with --ignore {recipe.label}."):
         y, classes = encode_labels(
             table, recipe.label, recipe.classes, reading.notes, may_be_empty=options is None, rules=rules
@@ -209,7 +210,9 @@ def _labels(
         every = np.full(len(matched.lookup.values), missing, dtype=y.dtype)
         every[matched.labels[matched.labels >= 0]] = y[matched.labels >= 0]
         y = every
-    return y, replace(recipe, classes=classes, missing_label=rules.settled())
+    if y is not None:
+        task = "numbers" if y.dtype.kind == "f" else "classes"
+    return y, replace(recipe, classes=classes, missing_label=rules.settled(), task=task)
 
 
 def _as_data(x: torch.Tensor, edges: Edges, y: Array | None, lookup: Lookup, recipe: Recipe) -> Data:

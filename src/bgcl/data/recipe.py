@@ -43,6 +43,7 @@ class Recipe:
         node_type: column of the nodes with their types; None if they have no types.
         bipartite: whether the two columns of the edges hold nodes of two kinds.
         exact: whether ids and labels are compared letter by letter.
+        task: whether labels are "classes" or "numbers" to predict; None if there are none.
         delimiter, header, no_header, decimal: how the user said that the files are written.
 
     >>> import bgcl
@@ -74,6 +75,7 @@ class Recipe:
     header: tuple[str, ...] = ()
     no_header: tuple[str, ...] = ()
     decimal: str | None = None
+    task: str | None = None
 
     def attribute_names(self) -> list[str]:
         """The name of each attribute, in order."""

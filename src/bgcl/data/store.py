@@ -66,6 +66,7 @@ def load(
             - `missing_label`: labels that mean "no label".
             - `exact`: compare ids and labels letter by letter.
             - `feature`, `value`: columns of attributes in long form.
+            - `task`: "classes" or "numbers", what labels are.
             - `delimiter`, `header`, `no_header`, `decimal`, `dates`: how files are written.
 
     Returns:

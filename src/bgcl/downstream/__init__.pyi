@@ -1,6 +1,8 @@
 from .evaluation import SplitResult, evaluate_draws, summary
 from .kept_results import KeptResults
 from .node_draws import NodeDraws
+from .number_results import NumberResult, PredictedNumbers
+from .numbers import evaluate_numbers, predict_numbers
 from .parts import BestPartClassifier
 from .pipeline import Embedding
 from .prediction import NodePredictions
@@ -13,9 +15,13 @@ __all__ = [
     "KeptResults",
     "NodeDraws",
     "NodePredictions",
+    "NumberResult",
+    "PredictedNumbers",
     "Split",
     "SplitResult",
     "evaluate_draws",
+    "evaluate_numbers",
+    "predict_numbers",
     "settle_classes",
     "summary",
 ]

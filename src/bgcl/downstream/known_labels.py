@@ -67,7 +67,7 @@ def gather_labels(data: "Data", other: "Data | None" = None) -> KnownLabels:
         own, names, theirs = np.full(data.num_nodes, -1), getattr(other, "classes", None), labels_of(other)
     else:
         theirs, names = _with_same_classes(data, other)
-    here, there, match = np.flatnonzero(own >= 0), np.flatnonzero(theirs >= 0), _match_nodes(data, other)
+    here, there, match = np.flatnonzero(own >= 0), np.flatnonzero(theirs >= 0), match_nodes(data, other)
     there = there[~((match[there] >= 0) & (own[match[there]] >= 0))]
     labels = np.concatenate([theirs[there], own[here]])
     return KnownLabels(labels, np.concatenate([match[there], here]), here, there, names)
@@ -114,7 +114,7 @@ def _with_same_classes(data: "Data", other: "Data") -> tuple[Array, Sequence[Any
     return moved[np.where(theirs >= 0, theirs, -1)], own_names
 
 
-def _match_nodes(data: "Data", other: "Data") -> Array:
+def match_nodes(data: "Data", other: "Data") -> Array:
     """For each node of the other graph, its number in `data`, -1 if it is not there."""
     if other is data:
         return np.arange(data.num_nodes)

@@ -13,6 +13,7 @@ from bgcl.arguments import shown
 from bgcl.downstream.head import HeadParameters, MixtureHead, Objective, log_sum_exp
 from bgcl.downstream.node_draws import as_draws, check_targets
 from bgcl.errors import BGCLError
+from bgcl.measures.normal_mixtures import mixture_quantile
 
 Array = npt.NDArray[Any]
 
@@ -174,15 +175,4 @@ class MixtureRegressor(RegressorMixin, MixtureHead):  # type: ignore[misc]
         if isinstance(level, bool | str) or not isinstance(level, SupportsFloat) or not 0 < float(level) < 1:
             raise BGCLError(f"The level of an interval must be between 0 and 1. Got {shown(level)} instead.")
         means = self.predict_samples(draws)
-        return tuple(_mixture_quantile(means, self.noise_, q) for q in ((1 - level) / 2, (1 + level) / 2))  # type: ignore[return-value]
-
-
-def _mixture_quantile(means: Array, std: float, level: float) -> Array:
-    """The `level` quantile of `1/K sum_k Normal(mean_k, std^2)` for each node, by bisection."""
-    reach = 1.01 * std * abs(norm.ppf(level)) + 1e-12 * (1 + np.abs(means).max())
-    low, high = means.min(0) - reach, means.max(0) + reach
-    for _ in range(100):
-        middle = (low + high) / 2
-        below = norm.cdf((middle - means) / std).mean(0) < level
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray((low + high) / 2)
+        return tuple(mixture_quantile(means, self.noise_, q) for q in ((1 - level) / 2, (1 + level) / 2))  # type: ignore[return-value]

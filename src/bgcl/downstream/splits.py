@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+FEW_NUMBERS = 30
 PAIR = 2  # training nodes of a class that a head needs to be cross-validated
 
 
@@ -72,7 +73,7 @@ def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed
         raise BGCLError(f"Unknown protocol '{protocol}'. {nearest(protocol, PROTOCOLS)}")
     many = None if count is None else whole("The number of splits", count, 1)
     found = PROTOCOLS[protocol](data, many, seed_or(seed, 0))
-    labels = labels_of(data)
+    labels = _groups_of(data)
     classes = np.unique(labels[labels >= 0])
     for number, split in enumerate(found):
         missing = np.setdiff1d(classes, labels[split.train])
@@ -94,8 +95,10 @@ def usual_protocol(data: "Data") -> str:
     name = getattr(data, "name", None) or ""
     if name == "wikics" or name.startswith(("amazon", "coauthor")):
         return "wikics" if name == "wikics" else "bgrl"
-    labels = labels_of(data)
+    labels = _groups_of(data)
     counts = np.bincount(labels[labels >= 0])
+    if has_numbers(data):  # a head and its intervals need some tens of training nodes
+        return "grace" if 0.1 * counts.sum() >= FEW_NUMBERS else "half"
     # Of few labels, a tenth has not two nodes of every class.
     return "grace" if np.minimum(counts, PAIR).sum() <= max(int(0.1 * counts.sum()), PAIR) else "half"
 
@@ -114,11 +117,33 @@ def labels_of(data: "Data") -> Array:
     return labels
 
 
+def has_numbers(data: "Data") -> bool:
+    """Whether the labels are numbers to predict, and not classes."""
+    return data.y is not None and data.y.is_floating_point() and data.y.dim() == 1
+
+
+def numbers_of(data: "Data", *, may_be_empty: bool = False) -> Array:
+    """The labels as real numbers `(N,)`, NaN for nodes without one."""
+    if not has_numbers(data):
+        raise BGCLError("The labels (data.y) are not numbers with a fraction, so they are classes. Use --task numbers.")
+    found: Array = data.y.cpu().numpy().astype(np.float64)
+    if np.isinf(found).any():
+        raise BGCLError(f"data.y: the label of node {int(np.flatnonzero(np.isinf(found))[0])} is infinite. Correct it.")
+    if np.isnan(found).all() and not may_be_empty:
+        raise BGCLError("No node is labeled: all values of data.y are NaN. Label some nodes.")
+    return found
+
+
+def _groups_of(data: "Data") -> Array:
+    """Classes as `labels_of` has them; numbers are one group, `(N,)`, -1 for nodes without a label."""
+    return np.where(np.isnan(numbers_of(data)), -1, 0) if has_numbers(data) else labels_of(data)
+
+
 def _random(parts: tuple[float, float], default: int) -> Callable[["Data", int | None, int], list[Split]]:
     """A protocol of random splits; `parts` are the shares of training and validation nodes."""
 
     def make(data: "Data", count: int | None, seed: int) -> list[Split]:
-        labels = labels_of(data)
+        labels = _groups_of(data)
         labeled = np.flatnonzero(labels >= 0)
         cut = [int(parts[0] * len(labeled)), int(parts[0] * len(labeled)) + int(parts[1] * len(labeled))]
         if cut[0] < 2:
@@ -164,7 +189,7 @@ def development_half(nodes: int) -> Array:
 
 def _development(data: "Data", count: int | None, seed: int) -> list[Split]:
     """Training nodes (10 % of all nodes) and test nodes, both from the development half."""
-    labels = labels_of(data)
+    labels = _groups_of(data)
     half = development_half(len(labels))
     half = half[labels[half] >= 0]
     cut = int(0.1 * len(labels))
@@ -186,7 +211,7 @@ def _public(data: "Data", count: int | None, seed: int) -> list[Split]:
     if count is not None and count > many:
         raise BGCLError(f"The graph has {many} published splits, not {count}. Ask for {many} or fewer.")
 
-    labeled = labels_of(data) >= 0
+    labeled = _groups_of(data) >= 0
 
     def part(mask: Array, i: int) -> Array:
         return np.flatnonzero((mask[:, i] if mask.ndim == 2 else mask) & labeled)

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from bgcl import __version__
 from bgcl.arguments import check_model, whole
 from bgcl.downstream.evaluation import SplitResult
+from bgcl.downstream.numbers import predict_numbers
 from bgcl.downstream.prediction import NodePredictions
-from bgcl.downstream.splits import labels_of
+from bgcl.downstream.splits import has_numbers, labels_of
 from bgcl.errors import BGCLError
 from bgcl.measures.metrics import Reliability
 from bgcl.measures.uncertainty import RECOMMENDED
@@ -43,6 +44,8 @@ MEANINGS = {
     "expected_entropy": ("Expected entropy", "average uncertainty of a single draw about the class"),
     "margin": ("Margin", "one minus the difference between the two highest probabilities"),
     "variation_ratio": ("Variation ratio", "share of draws that do not predict the most frequent class"),
+    "variance": ("Variance", "of the predicted number"),
+    "epistemic": ("Epistemic part", "the part of the variance on which the draws disagree"),
     "astd": ("ASTD", "how much the embedding varies from draw to draw; needs no labels"),
     "disagreement": ("Disagreement", "how much pairs of draws disagree about which node this is; needs no labels"),
 }
@@ -69,7 +72,7 @@ class Contents:
     @property
     def first_measure(self) -> str:
         """The measure that the page shows first."""
-        return next(name for name in (RECOMMENDED, "astd") if name in self.measures)
+        return next(name for name in (RECOMMENDED, "variance", "astd") if name in self.measures)
 
 
 def gather(
@@ -95,6 +98,7 @@ def gather(
         )
     model.check_trained_on(data)
     missing = _why_no_predictions(data)
+    numbers = predict_numbers(model, data, samples=samples, seed=seed) if has_numbers(data) else None
     summary = DrawSummary.of(model, data, samples, seed=seed, predict=missing is None, kept=kept, progress=progress)
     moments, predictions = summary.moments, summary.predictions
     pairs = min(samples // 2, int(DISAGREEMENT_WORK / (data.num_nodes * min(data.num_nodes, MOST))))
@@ -102,6 +106,13 @@ def gather(
     measures: dict[str, Array] = {} if predictions is None else dict(predictions.uncertainty.measures())
     measures["astd"] = moments.astd.cpu().numpy().astype(np.float64)
     notes = [] if missing is None else [f"There are no predictions: {missing}"]
+    if numbers is not None:
+        measures |= {"variance": numbers.variance, "epistemic": numbers.epistemic}
+        found = numbers.scores()
+        notes = [
+            f"Labels are numbers: {found['coverage']:.1%} of them are in their 90 % interval, R2 {found['r2']:.3f}, "
+            f"RMSE {found['rmse']:.4g}. bgcl predict writes the number and the interval of every node."
+        ]
     if disagreement is None:
         notes.append(f"The graph is too large for the disagreement of draws, which compares each node with {MOST:,}.")
     else:
