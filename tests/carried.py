@@ -1,6 +1,9 @@
 """Graphs whose edges carry the signal in their weights, directions or types, and the accuracy of a model on them."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas
 import torch
 from torch_geometric.data import Data
 
@@ -55,6 +58,31 @@ def typed_graph(nodes: int = 240, classes: int = 3, *, seed: int = 0) -> Data:
         edge_type=torch.as_tensor((~same[chosen]).astype(np.int64)),
         y=torch.as_tensor(label),
     )
+
+
+def graph_of_two_kinds(nodes: int = 240, classes: int = 3, *, seed: int = 0) -> Data:
+    """Edges between two types of nodes are within a class, those within a type are between classes."""
+    data = typed_graph(nodes, classes, seed=seed)
+    kind = np.random.default_rng(seed).integers(2, size=nodes)
+    source, target = data.edge_index.numpy()
+    across = kind[source] != kind[target]
+    data.edge_index = data.edge_index[:, torch.as_tensor(across == (data.edge_type.numpy() == 0))]
+    del data.edge_type
+    data.node_type, data.node_type_names = torch.as_tensor(kind), ["user", "film"]
+    return data
+
+
+def write_tables(data: Data, folder: Path, carried: str | None) -> None:
+    """Write the edges and nodes as CSV, with what the edges carry in a column of this name."""
+    folder.mkdir(exist_ok=True)
+    source, target = data.edge_index.numpy()
+    edges = {"source": source, "target": target}
+    if carried is not None:
+        edges["carried"] = data[carried].numpy()
+    pandas.DataFrame(edges).to_csv(folder / "edges.csv", index=False)
+    words = {f"word {i}": data.x[:, i].int().numpy() for i in range(data.x.shape[1])}
+    nodes = {"id": np.arange(data.num_nodes), **words, "label": [f"class {each}" for each in data.y.tolist()]}
+    pandas.DataFrame(nodes).to_csv(folder / "nodes.csv", index=False)
 
 
 def accuracy(data: Data, **settings: object) -> float:

@@ -91,6 +91,7 @@ def what_is_understood(reading: Reading) -> dict[str, Any]:
         "attributes": [] if reading.recipe.structural else data.attribute_names,
         "values": [[round(v, 3) for v in row] for row in data.x.to_dense().tolist()],
         "weights": data.edge_weight.tolist() if "edge_weight" in data else [],
+        "relations": data.get("relations") or [],
         "pairs": pairs_of(data),
     }
 
@@ -110,6 +111,9 @@ def check_read_again(reading: Reading) -> None:
     torch.testing.assert_close(again.x.to_dense(), reading.data.x.to_dense())
     if reading.data.y is not None:
         torch.testing.assert_close(again.y, reading.data.y, equal_nan=True)
+    assert again.get("relations") == reading.data.get("relations")
+    if "relations" in reading.data:
+        assert torch.equal(again.edge_relations, reading.data.edge_relations)
     if "edge_weight" in reading.data:
         torch.testing.assert_close(again.edge_weight, reading.data.edge_weight)
 

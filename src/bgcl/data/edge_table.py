@@ -134,11 +134,16 @@ def _unknown_id(ends: list[IdColumn], lookup: Lookup, new: bool) -> IdError:
     )
 
 
-def notes_of_edges(unused: Sequence[str]) -> list[str]:
-    """Notes on columns of the edges that are not used."""
-    if not unused:
-        return []
+def notes_of_edges(edges: Edges, unused: Sequence[str]) -> list[str]:
+    """Notes on what edges have in common, and on columns that are not used."""
+    found = []
+    if edges.relations is not None and len(edges.relations[0]) == 1:
+        found.append(f"All edges have the type '{edges.relations[0][0]}', so types tell nothing apart.")
+    return found if not unused else [*found, _unused(unused)]
+
+
+def _unused(unused: Sequence[str]) -> str:
     weight, kind = weight_like([*unused]), _type_like([*unused])
     more = f" If '{weight}' is the weight of an edge, use --weight {weight}." if weight else ""
     more += f" If '{kind}' is the type of an edge, use --edge-type {kind}." if kind else ""
-    return [f"These columns of the edges are not used: {', '.join(unused)}.{more}"]
+    return f"These columns of the edges are not used: {', '.join(unused)}.{more}"

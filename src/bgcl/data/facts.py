@@ -2,8 +2,10 @@
 
 import hashlib
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from pydantic import Field
 from torch_geometric.data import Data
 
 from bgcl.graph.prepared import mean_weight, relations_of
@@ -34,7 +36,7 @@ class GraphFacts:
     edges: int
     num_attributes: int
     fingerprint: str
-    mean_weight: float = 0.0
+    mean_weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     relations: tuple[str, ...] = ()
 
     @classmethod

@@ -104,7 +104,7 @@ def _read(sources: Sources, options: Options, recipe: Recipe | None) -> Reading:
     x = attributes(tables, recipe, reading.notes, edges.index, matched.lookup)
     reading.data, reading.recipe = _as_data(x, edges, y, matched.lookup, recipe), recipe
     if new:
-        reading.notes += [*notes_of_edges(reading.unused), *notes_of_columns(tables, recipe)]
+        reading.notes += [*notes_of_edges(edges, reading.unused), *notes_of_columns(tables, recipe)]
     return reading
 
 
