@@ -191,15 +191,15 @@ def _look_at_reading(found: Inspection, reading: Reading) -> None:
     if reading.without_weight:
         found.warnings.append(f"{reading.without_weight:,} edge(s) have the weight 0. They are left out.")
     if reading.nodes is not None:
+        there = set(reading.nodes.columns.column_names)  # once: it is a new list each time
         for column in reading.recipe.columns:
-            _look_at_column(found, reading.nodes, column, reading)
+            if column.name in there and not isinstance(column, LeftOut):
+                _look_at_column(found, reading.nodes, column, reading)
 
 
 def _look_at_column(found: Inspection, table: Table, column: Any, reading: Reading) -> None:
     """Warn of a column that was perhaps not read as the user meant it."""
     name = column.name
-    if isinstance(column, LeftOut) or name not in table.columns.column_names:
-        return
     if isinstance(column, Number):
         values = numbers(table, name)
         known = values[~np.isnan(values)]
@@ -236,6 +236,7 @@ def _share_explained(table: Table, column: Number | Category, y: Array) -> float
     codes, y = np.unique(codes[use], return_inverse=True)[1], y[use]
     if codes.max() + 1 > 0.2 * len(codes) or len(np.unique(y)) < 2:
         return 0.0
-    counts = csr_matrix((np.ones(len(y)), (codes, y)))  # (values, classes)
+    classes = int(y.max()) + 1
+    counts = np.bincount(codes * classes + y, minlength=(codes.max() + 1) * classes).reshape(-1, classes)
     nearly_one_class = float(np.bincount(y).max()) >= LIKE_THE_LABEL * len(y)
-    return 0.0 if nearly_one_class else float(counts.max(axis=1).sum() / len(y))
+    return 0.0 if nearly_one_class else float(counts.max(1).sum() / len(y))
