@@ -121,6 +121,7 @@ CHANGES = {
     "folds": (lambda _: {"folds": 3},),
     "seed": (lambda _: {"seed": 1},),
     "labels_from": (lambda data: {"labels_from": other_labels(data)["data"]},),
+    "spread_labels": (lambda _: {"spread_labels": True},),
 }
 
 

@@ -23,6 +23,7 @@ from bgcl.cli.options import (
     ManySamples,
     Quiet,
     SmallClasses,
+    SpreadLabels,
     TrainingGraph,
 )
 from bgcl.cli.output_place import check_not_read
@@ -78,6 +79,7 @@ def evaluate(
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
     small_classes: SmallClasses = "leave-out",
+    spread_labels: SpreadLabels = None,
     keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
@@ -112,8 +114,10 @@ def evaluate(
     facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
     facts |= of_labels | {"settings": [model.settings_.to_json() for model, _ in opened], "versions": versions()}
     if has_numbers(data):
-        if appendix or plots is not None:
-            raise BGCLError("--appendix and --plots are for classes, and the labels are numbers: leave them out.")
+        if appendix or plots is not None or spread_labels is not None:
+            raise BGCLError(
+                "--appendix, --plots and --spread-labels are for classes, and the labels are numbers: leave them out."
+            )
         evaluate_numbers(
             [model for model, _ in opened], graphs, facts, splits=splits, samples=how["samples"], seed=seed,
             floors=floors, out=out, show=show, json=json,
@@ -122,9 +126,11 @@ def evaluate(
     results = []
     for run, (model, _), labeled in zip(runs, opened, graphs, strict=True):
         with kept_in(run, model, keep and not appendix, not show) as kept:
-            results.append(
-                evaluate_model(model, labeled, chosen, splits, head=head, seed=seed, progress=show, kept=kept, **how)
-            )
+            found = evaluate_model(
+                model, labeled, chosen, splits, head=head, seed=seed, progress=show, kept=kept,
+                spread_labels=spread_labels, **how,
+            )  # fmt: skip
+        results.append(found)
     scores = summary(results)
     facts |= {"splits": len(results[0]), **how}
     if plots is not None:

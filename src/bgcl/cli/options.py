@@ -231,6 +231,11 @@ Keep = Annotated[
     typer.Option("--keep/--no-keep", help="Keep predictions, and mean and deviation of the draws, in RUN/kept, and use "
                  "what another command kept there."),
 ]  # fmt: skip
+SpreadLabels = Annotated[
+    bool | None,
+    typer.Option("--spread-labels/--no-spread-labels", help="Also use the labels of training nodes that are near in "
+                 "the graph. Default: on if the embedding has several parts, as in the default model."),
+]  # fmt: skip
 TABLE_FILE = "File to write: .csv, .parquet or .json."
 SpreadsheetSafe = Annotated[
     bool,

@@ -27,6 +27,7 @@ from bgcl.cli.options import (
     RunFolder,
     Samples,
     SmallClasses,
+    SpreadLabels,
     SpreadsheetSafe,
 )
 from bgcl.cli.output_place import check_not_read
@@ -50,6 +51,7 @@ def predict(
     task: LaterTask = None,
     small_classes: SmallClasses = "leave-out",
     level: Level = None,
+    spread_labels: SpreadLabels = None,
     spreadsheet_safe: SpreadsheetSafe = False,
     keep: Keep = True,
     quiet: Quiet = False,
@@ -77,6 +79,8 @@ def predict(
     labels_from = training_labels(model, data, run, graph, choice, quiet)
     show = not (quiet or json)
     if has_numbers(data) or (labels_from is not None and has_numbers(labels_from)):
+        if spread_labels is not None:
+            raise BGCLError("--spread-labels is for classes, and the labels are numbers: leave it out.")
         share = 0.9 if level is None else level
         numbers = predict_numbers(
             model, data, samples=samples, level=share, seed=seed, labels_from=labels_from, progress=show
@@ -94,8 +98,9 @@ def predict(
     data, labels_from, of_classes = settled(data, labels_from, small_classes, quiet)
     with kept_in(run, model, keep, not show) as kept:
         found = predict_nodes(
-            model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept
-        )
+            model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept,
+            spread_labels=spread_labels,
+        )  # fmt: skip
     columns = found.columns()
     if of_classes:  # a label that was left out is still the label of its node
         columns["label"] = class_names(given.of_nodes(len(found.label)), given.names)

@@ -1,5 +1,6 @@
 from .evaluation import SplitResult, evaluate_draws, summary
 from .kept_results import KeptResults
+from .label_spreading import LabelSpreading
 from .node_draws import NodeDraws
 from .number_results import NumberResult, PredictedNumbers
 from .numbers import evaluate_numbers, predict_numbers
@@ -13,6 +14,7 @@ __all__ = [
     "BestPartClassifier",
     "Embedding",
     "KeptResults",
+    "LabelSpreading",
     "NodeDraws",
     "NodePredictions",
     "NumberResult",

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from bgcl.downstream.head import HeadParameters, MixtureHead, adam, log_sum_exp
 from bgcl.downstream.kernel import Kernels
-from bgcl.downstream.node_draws import as_draws, check_targets
+from bgcl.downstream.node_draws import as_draws, beside_of, check_targets
 from bgcl.downstream.pooling import Stretch, cross_pooled, part_slices, part_widths, pool_weights
 from bgcl.downstream.softmax_fits import SoftmaxFits, held_out_logits
 from bgcl.errors import BGCLError
@@ -62,12 +62,16 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         kernel: whether two heads of a kernel of all columns are in the pool too, see `bgcl.downstream.kernel`. They
             are not linear. Default: if there are several parts.
 
+    Logits of other sources than the embeddings, `NodeDraws(draws, beside=...)`, are one more head of a pool each.
+
     Attributes:
         classes_: the classes in ascending order, `(C,)`.
         coefficients_: W, row by row, and c, `((d + 1) C,)`.
         C_: the value of C that was used; in a pool, the one of its last head.
         sharpness_: the factor that multiplied W and c.
-        weights_: the weight of each head in the pool: of the parts, of all columns, of the kernels; only in a pool.
+        weights_: the weight of each head in the pool: of the parts, of all columns, of the kernels, of the logits
+            beside the draws; only in a pool.
+        beside_weights_: the last of them, `(B,)`.
         stretch_: the correction of the pool's confidence, see `bgcl.downstream.pooling.Stretch`; only in a pool.
         kernel_: the kernels and the coefficients of their landmarks; only in a pool with kernels.
         n_features_in_: the width d of the embeddings.
@@ -80,6 +84,8 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
     ((40, 2), (5, 40, 2))
     """
 
+    takes_beside = True
+    beside_weights_ = np.empty(0)
     path_tolerance = 1e-4
     sharpnesses = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
     parameters: ClassVar[type[HeadParameters]] = ClassifierParameters
@@ -122,16 +128,18 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         self.n_features_in_ = X.shape[2]
         widths, folds = part_widths(self.parts, X.shape[2]), self._folds(codes, counts)
         kernel = len(widths) > 1 if self.kernel is None else self.kernel
-        self._forget("weights_", "stretch_", "kernel_")  # of an earlier fit
-        if len(widths) > 1 or kernel:
-            return self._fit_pool(X, codes, folds, part_slices(widths)[0 if len(widths) > 1 else 1 :], kernel)
+        self._forget("weights_", "stretch_", "kernel_", "beside_weights_")  # of an earlier fit
+        beside = beside_of(draws, len(self.classes_))
+        if len(widths) > 1 or kernel or len(beside):
+            return self._fit_pool(X, codes, folds, part_slices(widths)[0 if len(widths) > 1 else 1 :], kernel, beside)
         single = self.solver == "lbfgs" and X.shape[2] > self.wide  # half of the memory, and precise enough
         self.coefficients_ = self._fit(X.astype(np.float32 if single else np.float64, copy=False), codes, folds)
         return self
 
     def _fit_pool(
-        self, draws: Array, codes: Array, folds: Sequence[tuple[Array, Array]], slices: Sequence[slice], kernel: bool
-    ) -> Self:
+        self, draws: Array, codes: Array, folds: Sequence[tuple[Array, Array]], slices: Sequence[slice], kernel: bool,
+        beside: Array,
+    ) -> Self:  # fmt: skip
         if self.C != "cv":
             raise BGCLError('Heads are pooled by held-out training nodes, which needs C="cv".')
         if self.criterion != "likelihood":
@@ -155,16 +163,18 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
                     fit(np.stack(features))
         finally:  # the next fit may be one without a pool
             self._forget("_held_out_logits", "path", "path_draws", "wide")
+        held_out += [np.broadcast_to(source, held_out[0].shape) for source in beside]
         logits = np.stack(held_out).astype(np.float32)
         self.weights_, self.sharpness_ = pool_weights(logits, codes), 1.0
         self.stretch_ = Stretch.fit(cross_pooled(logits, codes, folds), codes)
+        self.beside_weights_ = self.weights_[len(found) :]
         W, c = np.zeros((draws.shape[2], len(self.classes_))), np.zeros(len(self.classes_))
         for weight, columns, parameters in zip(self.weights_, slices, found, strict=False):
             part, intercept = self._parts(parameters)
             W[columns] += weight * part
             c += weight * intercept
         landmarks = []
-        for i, (weight, parameters) in enumerate(zip(self.weights_[len(slices) :], found[len(slices) :], strict=True)):
+        for i, (weight, parameters) in enumerate(zip(self.weights_[len(slices) :], found[len(slices) :], strict=False)):
             of_features, intercept = self._parts(parameters)
             landmarks.append((kernels.roots[i] @ (weight * of_features)).astype(np.float32))
             c += weight * intercept
@@ -264,10 +274,20 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         X = self._draws(draws)
         W, c = split_parameters(self.coefficients_.astype(X.dtype), X.shape[2], len(self.classes_))
         logits = X @ W + c
+        logits += self.beside_logits(beside_of(draws, len(self.classes_))).astype(X.dtype)
         if hasattr(self, "kernel_"):
             for i, draw in enumerate(X):
                 logits[i] += self.kernel_.logits(draw)
         return np.exp(_log_softmax(self.stretch_(logits) if hasattr(self, "stretch_") else logits))
+
+    def beside_logits(self, beside: Array) -> Array:
+        """What logits beside the draws, `(B, N, C)`, add to the logits of the pool: `(N, C)`, or 0 if B is 0."""
+        if len(beside) != len(self.beside_weights_):
+            raise BGCLError(
+                f"The head was fitted with {len(self.beside_weights_)} sources of logits beside the draws, but got "
+                f"{len(beside)}. Give NodeDraws(draws, beside=...) of the same sources."
+            )
+        return np.asarray(np.tensordot(self.beside_weights_, beside, 1)) if len(beside) else np.zeros(())
 
     def predict_proba(self, draws: object) -> Array:
         """Predict class probabilities with the mixture: the mean of `predict_samples` over the draws, `(N, C)`."""

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,8 @@ from torch import Tensor
 
 from bgcl.arguments import check_model, shown, whole
 from bgcl.downstream.classifier import MixtureClassifier
-from bgcl.downstream.head_stack import HeadStack
+from bgcl.downstream.head_stack import predict_all
+from bgcl.downstream.label_spreading import LabelSpreading, fit_head
 from bgcl.downstream.small_classes import with_pairs
 from bgcl.downstream.splits import Split, labels_of, splits
 from bgcl.errors import BGCLError
@@ -38,7 +39,7 @@ from bgcl.measures.metrics import (
     reliability,
     risk_coverage,
 )
-from bgcl.measures.uncertainty import Accumulator, Uncertainty
+from bgcl.measures.uncertainty import Uncertainty
 from bgcl.progress import stage, with_progress
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def evaluate_draws(
     training_draws: int = TRAINING_DRAWS,
     set_size: int = 1,
     head: Callable[[], MixtureClassifier] = MixtureClassifier,
+    spreading: LabelSpreading | None = None,
 ) -> list[SplitResult]:
     """Train a head on each split with the first draws, and test it with the others.
 
@@ -123,6 +125,7 @@ def evaluate_draws(
         training_draws: how many draws train the heads.
         set_size: how many draws make one prediction.
         head: a function that makes a head.
+        spreading: spreads the labels of training nodes, which the heads then use too.
 
     Returns:
         A result for each split.
@@ -146,10 +149,15 @@ def evaluate_draws(
         raise BGCLError(f"There are draws of {first.shape[1]} nodes, but {len(labels)} labels.")
     training = [with_pairs(split.train, labels) for split in chosen]
     # Heads are small problems, so each is fitted by one thread, and several heads at the same time.
+    tests = [split.test for split in chosen]
     fitting = stage(f"fitting {len(chosen)} heads")
     with fitting, threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
-        heads = list(pool.map(lambda train: head().fit(first[:, train], labels[train]), training))
-    found = predict_all(heads, _rest_or(first, stream), [split.test for split in chosen], set_size)
+        jobs = pool.map(
+            lambda train, test: fit_head(head(), first[:, train], labels[train], train, test, spreading),
+            training, tests,
+        )  # fmt: skip
+        heads, beside = zip(*jobs, strict=True)
+    found = predict_all(heads, _rest_or(first, stream), tests, set_size, beside)
     return [
         SplitResult(split.test, head_.classes_, _codes(head_, labels[split.test]), uncertainty, head_.C_)
         for split, head_, uncertainty in zip(chosen, heads, found, strict=True)
@@ -160,6 +168,7 @@ def evaluate(
     model: "BGCL", data: "Data", protocol: str = "grace", count: int | None = None, *, samples: int = 100,
     training_draws: int | None = None, set_size: int = 1, head: Callable[[], MixtureClassifier] | None = None,
     seed: int | None = None, progress: bool = False, kept: "KeptResults | None" = None,
+    spread_labels: bool | None = None,
 ) -> list[SplitResult]:  # fmt: skip
     """Evaluate a model: draw embeddings, train a head on each split of a protocol, and test it.
 
@@ -176,6 +185,8 @@ def evaluate(
         seed: seed of the draws. Default: the seed of the model.
         progress: show a progress bar.
         kept: where to keep, in a run, what `bgcl.predict` would find with the same draws. So that needs no draws.
+        spread_labels: whether the head also uses the labels of training nodes that are near in the graph, see
+            `bgcl.downstream.LabelSpreading`. Default: if the embedding has several parts and no head is given.
 
     Returns:
         A result for each split. `bgcl.downstream.summary` averages them.
@@ -201,23 +212,29 @@ def evaluate(
         )
     chosen, labels = splits(data, protocol, count), labels_of(data)
     stream = with_progress(lambda: model.draws(data, samples, seed=seed), samples, "draws", show=progress)
+    spread_labels = (head is None and len(model.parts_) > 1) if spread_labels is None else spread_labels
+    spreading = LabelSpreading.of(model, data) if spread_labels else None
     head = head or head_for(model.parts_)
-    prediction = None if kept is None else _to_predict(model, data, samples, seed, kept)
+    prediction = None if kept is None else _to_predict(model, data, samples, seed, kept, spreading)
     stream = stream if prediction is None else prediction.watch(stream)
-    found = evaluate_draws(stream, labels, chosen, training_draws=training_draws, set_size=set_size, head=head)
+    found = evaluate_draws(
+        stream, labels, chosen, training_draws=training_draws, set_size=set_size, head=head, spreading=spreading
+    )
     if kept is not None and prediction is not None:
         prediction.keep(kept, samples, seed)
     return found
 
 
 def _to_predict(
-    model: "BGCL", data: "Data", samples: int, seed: int | None, kept: "KeptResults"
-) -> "Prediction | None":
+    model: "BGCL", data: "Data", samples: int, seed: int | None, kept: "KeptResults",
+    spreading: LabelSpreading | None,
+) -> "Prediction | None":  # fmt: skip
     """What `predict` does with the same draws, if it was not kept before."""
     from bgcl.downstream.prediction import Prediction
 
     training_draws = default_training_draws(samples, model.parts_)
-    found = Prediction(data, training_draws=training_draws, parts=model.parts_)
+    spread = None if spreading is None else (lambda: spreading)
+    found = Prediction(data, training_draws=training_draws, parts=model.parts_, spreading=spread)
     return found if training_draws < samples and found.find(kept, samples, seed) is None else None
 
 
@@ -249,54 +266,6 @@ def _rest_or(first: Array, stream: Iterator[Array]) -> Iterator[Array]:
 
 def _codes(head: MixtureClassifier, labels: Array) -> Array:
     return np.searchsorted(head.classes_, labels)
-
-
-class StackedPrediction:
-    """Predict with several heads while draws pass by.
-
-    Args:
-        heads: fitted heads with the same classes.
-        nodes: the nodes that each head predicts.
-    """
-
-    def __init__(self, heads: Sequence[MixtureClassifier], nodes: Sequence[Array]) -> None:
-        self.stack, self.nodes, self.ends = HeadStack(heads), nodes, np.cumsum([0, *map(len, nodes)]).tolist()
-        self.accumulator = Accumulator(len(heads[0].classes_), self.ends[-1])
-
-    def add(self, draws: Array) -> None:
-        """Predict with the mixture over a set of draws of all nodes, `(S, N, d)`."""
-        self.accumulator.add(self.stack.predict_proba(draws, self.nodes))
-
-    def result(self) -> list[Uncertainty]:
-        """Class probabilities and measures of uncertainty of each head for its nodes."""
-        found = self.accumulator.result()
-        return [found.of(slice(start, stop)) for start, stop in pairwise(self.ends)]
-
-
-def predict_all(
-    heads: Sequence[MixtureClassifier], draws: Iterator[Array], nodes: Sequence[Array], set_size: int = 1
-) -> list[Uncertainty]:
-    """Predict with several heads in one pass over the draws.
-
-    Args:
-        heads: fitted heads with the same classes.
-        draws: embeddings of all nodes, `(N, d)` each.
-        nodes: the nodes that each head predicts.
-        set_size: how many draws make one prediction.
-
-    Returns:
-        Class probabilities and measures of uncertainty of each head for its nodes.
-    """
-    prediction = StackedPrediction(heads, nodes)
-    for group in _sets(draws, set_size):
-        prediction.add(group)
-    return prediction.result()
-
-
-def _sets(draws: Iterator[Array], size: int) -> Iterator[Array]:
-    """Complete sets of `size` draws, `(size, N, d)`. The last draws are dropped if they do not fill a set."""
-    while len(group := list(islice(draws, size))) == size:
-        yield np.stack(group)
 
 
 def summary(runs: Sequence[Sequence[SplitResult]]) -> dict[str, dict[str, float]]:

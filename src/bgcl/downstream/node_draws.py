@@ -24,9 +24,12 @@ class NodeDraws:
 
     Args:
         draws: embeddings `(S, N, d)`.
+        beside: logits of the nodes that do not come from the embeddings, `(B, N, C)`, such as those of
+            `bgcl.downstream.LabelSpreading`. A `MixtureClassifier` takes each of them as one more head of its pool. To
+            fit it, they must be made without a node's own label.
 
     Raises:
-        BGCLError: the array does not have three axes.
+        BGCLError: an array does not have three axes, or both have another number of nodes.
 
     >>> import numpy as np
     >>> nodes = NodeDraws(np.zeros((5, 40, 3)))
@@ -34,10 +37,16 @@ class NodeDraws:
     (40, (5, 2, 3))
     """
 
-    def __init__(self, draws: object) -> None:
+    def __init__(self, draws: object, beside: object = None) -> None:
         self.draws = np.asarray(draws)
         if self.draws.ndim != 3:
             raise BGCLError(f"Draws must have the shape (samples, nodes, width). Got {self.draws.shape} instead.")
+        self.beside = None if beside is None else np.asarray(beside, dtype=np.float32)
+        if self.beside is not None and (self.beside.ndim != 3 or self.beside.shape[1] != self.draws.shape[1]):
+            raise BGCLError(
+                f"Logits beside draws of {self.draws.shape[1]} nodes must have the shape (sources, nodes, classes). "
+                f"Got {self.beside.shape} instead."
+            )
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -49,7 +58,8 @@ class NodeDraws:
 
     def __getitem__(self, nodes: Any) -> "NodeDraws":
         index = nodes[0] if isinstance(nodes, tuple) else nodes
-        return NodeDraws(self.draws[:, index if isinstance(index, slice) else np.asarray(index)])
+        index = index if isinstance(index, slice) else np.asarray(index)
+        return NodeDraws(self.draws[:, index], None if self.beside is None else self.beside[:, index])
 
 
 def as_draws(draws: object, normalize: bool, estimator: object) -> Array:
@@ -61,6 +71,8 @@ def as_draws(draws: object, normalize: bool, estimator: object) -> Array:
         estimator: the estimator that scikit-learn's errors name.
     """
     if isinstance(draws, NodeDraws):
+        if draws.beside is not None and not getattr(estimator, "takes_beside", False):
+            raise BGCLError(f"{type(estimator).__name__} cannot take logits beside the draws. Leave them out.")
         draws = draws.draws
     if isinstance(draws, list | tuple) and draws and getattr(draws[0], "ndim", None) == 2:
         draws = [np.asarray(_detached(draw)) for draw in draws]
@@ -117,6 +129,16 @@ def same_shape(draws: Iterable[Tensor], nodes: int) -> Iterator[Tensor]:
                 f"Each draw must have the shape ({nodes} nodes, width) of the others. Got {tuple(draw.shape)} instead."
             )
         yield draw
+
+
+def beside_of(draws: object, classes: int) -> Array:
+    """The logits beside draws, `(B, N, C)`, with B = 0 if there are none."""
+    beside = draws.beside if isinstance(draws, NodeDraws) else None
+    if beside is None:
+        return np.empty((0, 0, classes), dtype=np.float32)
+    if beside.shape[2] != classes:
+        raise BGCLError(f"The logits beside the draws are of {beside.shape[2]} classes, but there are {classes}.")
+    return np.asarray(beside)
 
 
 def _detached(draws: Any) -> Any:

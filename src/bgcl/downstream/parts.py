@@ -42,6 +42,7 @@ class BestPartClassifier(MixtureClassifier):
     """
 
     parameters = PartsParameters
+    takes_beside = False
 
     def __init__(
         self, parts: int = 1, C: float | Literal["cv"] = "cv", *,

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from torch import Tensor
 from bgcl.arguments import check_model, whole
 from bgcl.data.memory import check_fits, free_memory
 from bgcl.downstream.classifier import MixtureClassifier
-from bgcl.downstream.evaluation import StackedPrediction, default_training_draws, head_for
-from bgcl.downstream.known_labels import gather_labels
+from bgcl.downstream.evaluation import default_training_draws, head_for
+from bgcl.downstream.head_stack import StackedPrediction
+from bgcl.downstream.known_labels import KnownLabels, gather_labels
+from bgcl.downstream.label_spreading import LabelSpreading, fit_head
 from bgcl.downstream.node_draws import same_shape
 from bgcl.downstream.small_classes import FEWEST, with_pairs
 from bgcl.errors import BGCLError
@@ -94,6 +97,7 @@ def predict(
     labels_from: "Data | None" = None,
     progress: bool = False,
     kept: "KeptResults | None" = None,
+    spread_labels: bool | None = None,
 ) -> NodePredictions:
     """Predict the class of every node, with measures of uncertainty.
 
@@ -114,6 +118,9 @@ def predict(
             its id, has that of `data`. Classes are matched by their names.
         progress: show on a terminal how many draws were made.
         kept: what was kept in a run. Predictions that are there are not made again, and new ones are added.
+        spread_labels: whether the heads also use the labels of nodes that are near in the graph, see
+            `bgcl.downstream.LabelSpreading`. Default: if the embedding has several parts, and there is no
+            `labels_from`.
 
     Returns:
         The predictions.
@@ -137,9 +144,11 @@ def predict(
         raise BGCLError(
             f"Of {samples} samples, {training_draws} train the heads: none is left to predict with. Draw more samples."
         )
+    spread_labels = (labels_from is None and len(model.parts_) > 1) if spread_labels is None else spread_labels
     prediction = Prediction(
-        data, training_draws=training_draws, folds=folds, labels_from=labels_from, parts=model.parts_
-    )
+        data, training_draws=training_draws, folds=folds, labels_from=labels_from, parts=model.parts_,
+        spreading=partial(LabelSpreading.of, model, data) if spread_labels else None,
+    )  # fmt: skip
     found = None if kept is None else prediction.find(kept, samples, seed)
     if found is not None:
         return found
@@ -161,6 +170,7 @@ class Prediction:
         folds: the number of folds; fewer if a class has fewer labeled nodes.
         labels_from: a graph with more labels.
         parts: widths of the parts of the embeddings, such as `model.parts_`; none: one part.
+        spreading: a function that makes what spreads the labels of `data`, which the heads then use too.
 
     Attributes:
         labeled_draws: embeddings of the nodes of `labels_from`, which then train the heads.
@@ -168,10 +178,14 @@ class Prediction:
 
     def __init__(
         self, data: "Data", *, training_draws: int, folds: int = 5, labels_from: "Data | None" = None,
-        parts: Sequence[int] = (),
+        parts: Sequence[int] = (), spreading: Callable[[], LabelSpreading] | None = None,
     ) -> None:  # fmt: skip
         self.data, self.training_draws, self.folds, self.parts = data, training_draws, folds, parts
-        self.labels_from = labels_from
+        self.labels_from, self.spreading = labels_from, spreading
+        if spreading is not None and labels_from is not None:
+            raise BGCLError(
+                "Only labels of the graph itself can be spread: leave out 'labels_from' or 'spread_labels'."
+            )
         self.labeled_draws: Iterable[Tensor] | None = None
         self.known = gather_labels(data, labels_from)
         self.fold_nodes = _fold_nodes(self.known.labels, self.known.node, data.num_nodes, folds)
@@ -203,10 +217,10 @@ class Prediction:
         )
 
     def _fitted(self, first: Array) -> StackedPrediction:
-        trained_on = [train for train, _ in self.fold_nodes]
-        with stage(f"fitting {len(trained_on)} heads"):
-            heads = _fit_heads(head_for(self.parts), first, self.known.labels, trained_on)
-        return StackedPrediction(heads, [nodes for _, nodes in self.fold_nodes])
+        with stage(f"fitting {len(self.fold_nodes)} heads"):
+            spreading = None if self.spreading is None else self.spreading()
+            heads, beside = _fit_heads(head_for(self.parts), first, self.known, self.fold_nodes, spreading)
+        return StackedPrediction(heads, [nodes for _, nodes in self.fold_nodes], beside)
 
     def result(self) -> NodePredictions:
         """The predictions, after all draws have passed by."""
@@ -249,17 +263,27 @@ class Prediction:
         labels_from = None if self.labels_from is None else digest(self.labels_from)
         return {
             "data": digest(self.data), "labels_from": labels_from, "samples": samples, "seed": kept.seed(seed),
-            "training_draws": self.training_draws, "folds": self.folds,
+            "training_draws": self.training_draws, "folds": self.folds, "spread_labels": self.spreading is not None,
         }  # fmt: skip
 
 
 def _fit_heads(
-    head: Callable[[], MixtureClassifier], draws: Array, labels: Array, training: Sequence[Array]
-) -> list[MixtureClassifier]:
-    """A head for each set of training nodes. Each is fitted by one thread, and as many at a time as fit into memory."""
+    head: Callable[[], MixtureClassifier], draws: Array, known: KnownLabels, folds: Sequence[tuple[Array, Array]],
+    spreading: LabelSpreading | None,
+) -> tuple[list[MixtureClassifier], list[Array]]:  # fmt: skip
+    """A head for each fold, and logits beside the draws of the nodes that it predicts.
+
+    Each head is fitted by one thread, and as many at a time as fit into memory.
+    """
+
+    def fit(fold: tuple[Array, Array]) -> tuple[MixtureClassifier, Array]:
+        train, predicted = fold
+        return fit_head(head(), draws[:, train], known.labels[train], known.node[train], predicted, spreading)
+
     room = free_memory() // (3 * draws.nbytes)
     with threadpool_limits(1), ThreadPoolExecutor(max(min(room, os.cpu_count() or 1), 1)) as pool:
-        return list(pool.map(lambda train: head().fit(draws[:, train], labels[train]), training))
+        heads, beside = zip(*pool.map(fit, folds), strict=True)
+    return list(heads), list(beside)
 
 
 def _fold_nodes(labels: Array, node: Array, num_nodes: int, folds: int) -> list[tuple[Array, Array]]:

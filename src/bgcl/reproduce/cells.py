@@ -20,7 +20,8 @@ class Cell:
         splits: number of splits.
         settings: settings of the method that differ from its defaults.
         evaluation: arguments of the evaluation: samples, training_draws, set_size, head ("pool" is the head of the
-            default, for embeddings of other methods); masks, False for embeddings
+            default, for embeddings of other methods); spread_labels, whether the head uses labels of near
+            nodes; masks, False for embeddings
             without masks; measure, whether time and memory of training are measured.
         noise: arguments of a noise experiment, nodes and std; empty for other cells.
         label: name of the variant in tables. It does not change the result.

@@ -14,6 +14,7 @@ from bgcl.baselines import CLASSIFIERS, EMBEDDINGS, baseline, published
 from bgcl.baselines.scoring import evaluate_classifier
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import SplitResult, evaluate, evaluate_draws, head_for, summary, versions
+from bgcl.downstream.label_spreading import LabelSpreading
 from bgcl.downstream.parts import BestPartClassifier
 from bgcl.downstream.splits import development_half, labels_of, splits
 from bgcl.reproduce.cache import Cache
@@ -56,6 +57,7 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
     named = how.pop("head", None)
     head = HEADS.get(named)
     masked, measure, judged = how.pop("masks", True), how.pop("measure", False), how.pop("criteria", False)
+    spread = how.pop("spread_labels", False)
     chosen, labels = splits(data, cell.protocol, cell.splits), labels_of(data)
     method = _method(cell)
     about: dict[str, Any] = {"settings": method.to_json()}
@@ -75,9 +77,12 @@ def _accuracy(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
         model = trained(graph, method, cache)
         head = head or head_for(model.parts_)
         if cell.method in POINTS or not masked:
-            results = evaluate_draws([model.embed(data)], labels, chosen, training_draws=1, head=head)
+            spreading = LabelSpreading.of(model, data) if spread else None
+            results = evaluate_draws(
+                [model.embed(data)], labels, chosen, training_draws=1, head=head, spreading=spreading
+            )
         else:
-            results = evaluate(model, data, cell.protocol, cell.splits, head=head, **how)
+            results = evaluate(model, data, cell.protocol, cell.splits, head=head, spread_labels=spread, **how)
         about |= {
             "drop_rates": {view: [rate.to_dict() for rate in masks] for view, masks in model.drop_rates_.items()},
             "training_seconds": round(sum(record.seconds for record in model.history_), 1),

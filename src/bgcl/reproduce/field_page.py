@@ -12,6 +12,7 @@ from bgcl.reproduce import results
 from bgcl.reproduce.experiments import title_of
 from bgcl.reproduce.field import (
     DATASETS,
+    EMBEDDINGS_ALONE,
     FEW,
     HALF,
     LINEAR_HEAD,
@@ -29,9 +30,13 @@ Rows = list[list[str]]
 OURS = "bgcl-default"
 ERRORS = "auroc:least_confidence"
 SHARES = {FEW: "10 % of the labels", MORE: MORE, HALF: HALF}
-COLUMNS = [*((method, "") for method in METHODS), (OURS, WITHOUT_MASKS), (OURS, LINEAR_HEAD)]  # methods, variants
+VARIANTS = ("", EMBEDDINGS_ALONE, WITHOUT_MASKS, LINEAR_HEAD)
+COLUMNS = [*((method, "") for method in METHODS), *((OURS, v) for v in VARIANTS[1:])]  # methods, variants
 # The columns of the tables in which every method has the head of the default.
-POOLED = [*((method, POOLED_HEAD) for method in METHODS if method not in ("neighbor-vote", "bgcl", OURS)), (OURS, "")]
+POOLED = [
+    *((method, POOLED_HEAD) for method in METHODS if method not in ("neighbor-vote", "bgcl", OURS)),
+    (OURS, EMBEDDINGS_ALONE),
+]
 REPORTED = (
     "amazon-photo", "amazon-computers", "coauthor-cs", "coauthor-physics", "pubmed", "cora", "citeseer", "wikics",
 )  # fmt: skip
@@ -40,8 +45,10 @@ INTRODUCTION = """`bgcl reproduce field` compares the default of this library, `
 method sees a label while it trains. All have the same splits, and validation nodes are not used. The head of the other
 methods is logistic regression, whose penalty is chosen by cross-validation within the training nodes. The head of
 propagated features chooses one part or all of them in the same way. The default has the pooled head of the library,
-which has a head for each part of the embedding and two of a kernel. So the default is also shown with a linear head,
-and in tables of their own the others have the pooled head. The vote of neighbors has no head.
+which has a head for each part of the embedding and two of a kernel, and which uses the labels of training nodes that
+are near in the graph. So the default is also shown without these labels, without masks (and without these labels), and
+with a linear head. In tables of their own the others have the pooled head too; there no method uses labels of near
+nodes. The vote of neighbors has no head.
 
 A number is the mean over splits and seeds. In brackets are the standard deviation over splits and, where there are
 several seeds, over seeds. A dash means that the cell was not computed.
@@ -63,8 +70,7 @@ def tables(found: Sequence[Result]) -> dict[str, Rows]:
     """All tables by title."""
     every: dict[str, Rows] = {}
     for label, share in SHARES.items():
-        variants = ("", WITHOUT_MASKS, LINEAR_HEAD)
-        shown = [result for result in found if result["cell"]["label"] in [labeled(name, label) for name in variants]]
+        shown = [result for result in found if result["cell"]["label"] in [labeled(name, label) for name in VARIANTS]]
         if shown:
             for score, text in _SCORES.items():
                 every[f"{score} with {share}"] = _rows(shown, label, text)

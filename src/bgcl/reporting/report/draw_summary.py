@@ -1,12 +1,14 @@
 """What the page needs from the draws: the predictions, their moments, and the first few of them."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bgcl.downstream.evaluation import default_training_draws
+from bgcl.downstream.label_spreading import LabelSpreading
 from bgcl.downstream.prediction import NodePredictions, Prediction
 from bgcl.model.posterior import Moments, RunningMoments
 from bgcl.progress import with_progress
@@ -44,7 +46,8 @@ class DrawSummary:
         prediction: Prediction | None = None
         if predict:
             training_draws = default_training_draws(samples, model.parts_)
-            prediction = Prediction(data, training_draws=training_draws, parts=model.parts_)
+            spreading = partial(LabelSpreading.of, model, data) if len(model.parts_) > 1 else None
+            prediction = Prediction(data, training_draws=training_draws, parts=model.parts_, spreading=spreading)
         if kept is not None:
             moments = kept.find_moments(data, samples, seed)
             predictions = None if prediction is None else prediction.find(kept, samples, seed)
