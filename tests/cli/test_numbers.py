@@ -58,7 +58,7 @@ def test_every_command_predicts_numbers(trained):
 
 WRONG = {
     "a measure of classes": (["rank", "r", "--by", "entropy"], "does not fit labels that are numbers"),
-    "plots": (["evaluate", "r", "--plots", "x"], "--appendix and --plots are for classes"),
+    "plots": (["evaluate", "r", "--plots", "x"], "--appendix, --plots and --spread-labels are for classes"),
     "a level of classes": (["predict", "r", "--out", "p.csv", "--task", "classes", "--level", "0.9"], "--level is for"),
     "an unknown task": (["predict", "r", "--out", "p.csv", "--task", "clases"], "Did you mean classes"),
     "a level": (["predict", "r", "--out", "p.csv", "--level", "2"], "between 0 and 1"),
