@@ -90,3 +90,16 @@ def test_facts_of_another_type_are_refused(run_trained):
 def test_a_graph_without_a_labeled_node_is_refused(run, tmp_path):
     run("train", str(small_graph(tmp_path / "ring.npz", labels=np.full(12, -1))), "--out", "n", *FAST)
     check_refused(run("evaluate", "n"), "No node is labeled")
+
+
+def test_every_class_has_its_figures_and_the_confusion_matrix_is_shown(run_trained):
+    arguments = ("evaluate", "r", "--protocol", "half", "--splits", "2", "--samples", "6", "--no-floors")
+    found = json.loads(run_trained(*arguments, "--json")[1])
+    assert [row["class"] for row in found["classes"]] == found["confusion"]["classes"] == ["0", "1"]
+    matrix = np.array(found["confusion"]["matrix"])
+    assert matrix.sum() == pytest.approx(50)
+    assert [row["support"] for row in found["classes"]] == matrix.sum(1).tolist()
+    assert matrix.trace() / matrix.sum() == pytest.approx(found["scores"]["accuracy"]["mean"])
+    out = run_trained(*arguments)[1]
+    assert "precision" in out
+    assert "as 0" in out

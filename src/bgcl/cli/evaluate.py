@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bgcl.cli.class_tables import class_facts, print_classes
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled
 from bgcl.cli.numbers import evaluate_numbers
 from bgcl.cli.opening import kept_in, open_run
@@ -133,6 +134,7 @@ def evaluate(
         results.append(found)
     scores = summary(results)
     facts |= {"splits": len(results[0]), **how}
+    facts |= class_facts([result for run in results for result in run], getattr(data, "classes", None))
     if plots is not None:
         from bgcl.reporting.plots import save_evaluation
 
@@ -171,6 +173,7 @@ def _print(facts: dict[str, Any], scores: dict[str, dict[str, float]]) -> None:
     print_table(_score_rows(scores, several))
     print()
     print_table(_measure_rows(scores))
+    print_classes(facts)
     if "floors" in facts:
         print(f"\nPredictions that need no training, on the first {facts['floor_splits']} splits:")
         print_table(facts["floors"])
