@@ -30,10 +30,12 @@ def test_a_graph_without_labels_is_refused(run, tmp_path, command):
     check_refused(run(*command), "no labels")
 
 
-def test_a_class_with_one_labeled_node_is_refused(run, tmp_path):
+def test_a_class_with_one_labeled_node_is_left_out_and_named(run, tmp_path):
     labels = np.where(np.arange(12) == 3, 7, np.arange(12) % 2)
     run("train", str(small_graph(tmp_path / "ring.npz", labels=labels)), "--out", "n", *FAST)
-    check_refused(run("predict", "n", "--out", "p.csv"), "Class 7 has 1 labeled nodes")
+    code, _, err = run("predict", "n", "--out", "p.csv", "--samples", "6")
+    assert (code, "Class 7 has fewer than 3 labeled nodes and is left out" in err) == (0, True)
+    assert {*read_table(Path("p.csv"))["predicted"]} <= {0, 1}
 
 
 def test_a_file_of_an_unknown_format_is_refused(run_trained):
@@ -71,3 +73,23 @@ def test_a_run_that_cannot_be_written_still_predicts_and_says_so(run_trained):
     code, _, err = run_trained("predict", "r", "--out", "p.csv", "--samples", "4")
     assert code == 0
     assert "Note: The predictions are not kept: Cannot write r/kept" in err
+
+
+def test_predictions_that_need_no_training_are_shown_and_kept_with_the_run(run_trained, monkeypatch):
+    arguments = ("predict", "r", "--out", "p.csv", "--samples", "6")
+    found = json.loads(run_trained(*arguments, "--json")[1])
+    assert [row["prediction"] for row in found["floors"]] == [
+        "most frequent class", "vote of neighbors", "attributes alone", "propagated attributes, no training",
+        "this model",
+    ]  # fmt: skip
+    assert found["floor_nodes"] == 20
+    assert "The model" in found["verdict"]
+
+    def fail(*_):
+        raise AssertionError("the floors were kept")
+
+    monkeypatch.setattr("bgcl.baselines.floors.floors", fail)
+    out = run_trained(*arguments)[1]
+    assert "Predictions that need no training, on 20 labeled nodes:" in out
+    assert json.loads(run_trained(*arguments, "--json")[1]) == found
+    assert "floors" not in json.loads(run_trained(*arguments, "--no-floors", "--json")[1])

@@ -20,3 +20,12 @@ def test_the_page_is_in_the_folder_of_the_run_or_in_a_named_file(run_trained):
 
 def test_a_file_that_is_not_html_is_refused(run_trained):
     check_refused(run_trained("report", "r", "--out", "page.txt"), "must end in .html")
+
+
+def test_the_page_has_figures_of_each_class_and_says_if_the_model_pays(run_trained):
+    assert run_trained("report", "r", "--samples", "6")[0] == 0
+    text = Path("r/report.html").read_text()
+    for part in ("Which class is taken for which", "Precision", "Does the model pay?", "vote of neighbors"):
+        assert part in text
+    assert run_trained("report", "r", "--samples", "6", "--no-floors")[0] == 0
+    assert "Does the model pay?" not in Path("r/report.html").read_text()

@@ -193,7 +193,6 @@ def test_a_page_without_labels_has_the_measures_that_need_none(encoder):
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        ([0, 0, 1, 1, 1], "Class 0 has 2 labeled nodes"),
         ([4, 4, 4, 4], "one class"),
         ([], "No node is labeled"),
     ],
@@ -206,6 +205,16 @@ def test_too_few_labels_are_shown_but_not_learned_from(model, y, words):
     assert words in found.notes[0]
     assert found.likeliest is None
     assert (found.label >= 0).sum() == len(y)
+
+
+def test_a_class_with_two_labeled_nodes_does_not_keep_the_page_from_predicting(model):
+    data = make_graph()
+    data.y = torch.full((NODES,), -1)
+    data.y[:5] = torch.tensor([0, 0, 1, 1, 1])
+    found = gather(model, data, samples=12, tsne=False)
+    assert found.likeliest is not None
+    assert [figures.title for figures in found.figures] == ["Classes", "Which class is taken for which"]
+    assert [row[-1] for row in found.figures[0].rows] == ["2", "3"]
 
 
 def test_the_page_has_the_ids_and_class_names_of_the_graph(model):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SCORES = ("accuracy", "ece", "auroc:least_confidence")
 NO_TRAINING = "propagated attributes, no training"
+NAMES = ("most frequent class", "vote of neighbors", "attributes alone", NO_TRAINING)
 MODEL = "this model"
 LEVEL = 0.002  # a difference of ECE or AUROC that is not worth a word
 
@@ -61,10 +62,10 @@ def floors(data: "Data", chosen: Sequence[Split]) -> list[Floor]:
     attributes, *_ = np.split(features, PropagatedFeatures.parts, axis=1)
     best = partial(BestPartClassifier, parts=PropagatedFeatures.parts)
     return [
-        Floor.of("most frequent class", evaluate_classifier(MajorityClass, data, chosen)),
-        Floor.of("vote of neighbors", evaluate_classifier(NeighborVote, data, chosen)),
-        Floor.of("attributes alone", evaluate_draws([attributes], labels, chosen, training_draws=1)),
-        Floor.of(NO_TRAINING, evaluate_draws([features], labels, chosen, training_draws=1, head=best)),
+        Floor.of(NAMES[0], evaluate_classifier(MajorityClass, data, chosen)),
+        Floor.of(NAMES[1], evaluate_classifier(NeighborVote, data, chosen)),
+        Floor.of(NAMES[2], evaluate_draws([attributes], labels, chosen, training_draws=1)),
+        Floor.of(NAMES[3], evaluate_draws([features], labels, chosen, training_draws=1, head=best)),
     ]
 
 

@@ -13,11 +13,13 @@ MOST = 12  # classes whose matrix is printed; JSON has all of them
 
 def class_facts(results: "Sequence[SplitResult]", names: Sequence[Any] | None) -> dict[str, Any]:
     """Figures of each class, over the test nodes of all splits, and the confusion matrix of a mean split."""
+    import numpy as np
+
     from bgcl.measures.confusion import Confusion
 
     classes = results[0].classes
     parts = [Confusion.of(r.label, r.uncertainty.probability.argmax(1), len(classes)).matrix for r in results]
-    found = Confusion(sum(parts) / len(parts))
+    found = Confusion(np.mean(parts, axis=0))
     shown = [str(number if names is None else names[number]) for number in classes.tolist()]
     rows = [
         {"class": name, "precision": float(p), "recall": float(r), "F1": float(f), "support": float(n)}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli.class_tables import class_facts, print_classes
+from bgcl.cli.floors_shown import floor_rows, floors_of_fold
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled
 from bgcl.cli.numbers import evaluate_numbers
 from bgcl.cli.opening import kept_in, open_run
@@ -144,6 +145,9 @@ def evaluate(
         rows = [{"score": name, **score} for name, score in scores.items()]
         write_table(out, {name: [row[name] for row in rows] for name in rows[0]})
     if floors:
+        with kept_in(runs[0], first, keep and not appendix, not show) as kept:
+            if kept is not None:  # for predict and report, which show the floors of another split
+                floors_of_fold(data, kept)
         facts |= _compared(data, chosen, results[0], show)
     if json:
         print_json({**facts, "scores": scores})
@@ -193,11 +197,7 @@ def _compared(data: "Data", protocol: str, results: "list[SplitResult]", show: b
     with Console(stderr=True, quiet=not show).status("Comparing with predictions that need no training"):
         found = floors(data, splits(data, protocol, len(few)))
     model = Floor.of(MODEL, few)
-    rows = [
-        {"prediction": f.name, "accuracy": f.accuracy, "ECE": f.ece, "AUROC of errors": f.auroc}
-        for f in [*found, model]
-    ]
-    return {"floors": rows, "floor_splits": len(few), "verdict": verdict(model, found)}
+    return {"floors": floor_rows(model, found), "floor_splits": len(few), "verdict": verdict(model, found)}
 
 
 def _score_rows(scores: dict[str, dict[str, float]], several: bool) -> list[dict[str, Any]]:

@@ -219,6 +219,12 @@ Level = Annotated[
     typer.Option("--level", metavar="SHARE",
                  help="Share of the nodes whose number is in its interval, if labels are numbers. Default: 0.9."),
 ]  # fmt: skip
+Floors = Annotated[
+    bool,
+    typer.Option(
+        "--floors/--no-floors", help="Compare with predictions that need no training, on a fifth of the labels."
+    ),
+]
 SmallClasses = Annotated[
     str,
     typer.Option("--small-classes", metavar="WAY",

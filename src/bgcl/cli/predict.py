@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
+from bgcl.cli.floors_shown import beside, floors_of_fold
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled, training_labels
 from bgcl.cli.numbers import facts_of
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
     TABLE_FILE,
     DrawSeed,
+    Floors,
     ForgetLabels,
     Json,
     Keep,
@@ -31,7 +33,7 @@ from bgcl.cli.options import (
     SpreadsheetSafe,
 )
 from bgcl.cli.output_place import check_not_read
-from bgcl.cli.printing import print_json, say
+from bgcl.cli.printing import print_json, print_table, say
 from bgcl.errors import BGCLError
 
 
@@ -51,6 +53,7 @@ def predict(
     task: LaterTask = None,
     small_classes: SmallClasses = "leave-out",
     level: Level = None,
+    floors: Floors = True,
     spread_labels: SpreadLabels = None,
     spreadsheet_safe: SpreadsheetSafe = False,
     keep: Keep = True,
@@ -101,6 +104,7 @@ def predict(
             model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept,
             spread_labels=spread_labels,
         )  # fmt: skip
+        compared = beside(found, data, floors_of_fold(data, kept)) if floors and labels_from is None else {}
     columns = found.columns()
     if of_classes:  # a label that was left out is still the label of its node
         columns["label"] = class_names(given.of_nodes(len(found.label)), given.names)
@@ -109,7 +113,7 @@ def predict(
     facts = {
         "file": str(out), "nodes": len(found.label), "labeled": int(labeled.sum()),
         "agree_with_label": int((found.predicted == found.label)[labeled].sum()), "columns": list(columns),
-        **of_labels, **of_classes,
+        **of_labels, **of_classes, **compared,
     }  # fmt: skip
     if json:
         print_json(facts)
@@ -118,3 +122,7 @@ def predict(
             f"{out}: {facts['nodes']:,} nodes, of which {facts['labeled']:,} have a label; "
             f"for {facts['agree_with_label']:,} of these the prediction agrees with the label"
         )
+        if compared:
+            say(f"Predictions that need no training, on {compared['floor_nodes']:,} labeled nodes:")
+            print_table(compared["floors"])
+            say(compared["verdict"])

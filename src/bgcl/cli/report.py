@@ -1,14 +1,16 @@
 """`bgcl report`: one HTML page that shows what a model knows about its nodes, and how sure it is."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bgcl.cli.floors_shown import beside, floors_of_fold
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled
 from bgcl.cli.opening import kept_in, open_run
 from bgcl.cli.options import (
     DrawSeed,
+    Floors,
     ForgetLabels,
     Json,
     Keep,
@@ -25,6 +27,15 @@ from bgcl.cli.options import (
     TrainingGraph,
 )
 from bgcl.cli.printing import print_json, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_geometric.data import Data
+
+    from bgcl.downstream.kept_results import KeptResults
+    from bgcl.downstream.prediction import NodePredictions
+    from bgcl.reporting.report.figures import Figures
 
 
 def report(
@@ -43,6 +54,7 @@ def report(
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
     small_classes: SmallClasses = "leave-out",
+    floors: Floors = True,
     keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
@@ -62,9 +74,22 @@ def report(
         of_labels |= of_classes
     show = not (quiet or json)
     with kept_in(run, model, keep, not show) as kept:
-        write(model, data, page, samples=samples, seed=seed, progress=show, kept=kept)
+        compare = _comparison(data, kept) if floors else None
+        write(model, data, page, samples=samples, seed=seed, progress=show, kept=kept, compare=compare)
     size = page.stat().st_size
     if json:
         print_json({"file": str(page), "nodes": data.num_nodes, "bytes": size, **of_labels})
     else:
         say(f"{page}: {data.num_nodes:,} nodes, {size / 1e6:.1f} MB")
+
+
+def _comparison(data: "Data", kept: "KeptResults | None") -> "Callable[[NodePredictions], Figures | None]":
+    """A function that puts predictions that need no training next to those of the model."""
+
+    def compare(predictions: "NodePredictions") -> "Figures | None":
+        from bgcl.reporting.report.figures import floor_figures
+
+        found = beside(predictions, data, floors_of_fold(data, kept))
+        return floor_figures(found["floors"], found["verdict"], found["floor_nodes"]) if found else None
+
+    return compare

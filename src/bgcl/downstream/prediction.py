@@ -23,6 +23,7 @@ from bgcl.downstream.known_labels import KnownLabels, gather_labels
 from bgcl.downstream.label_spreading import LabelSpreading, fit_head
 from bgcl.downstream.node_draws import same_shape
 from bgcl.downstream.small_classes import FEWEST, with_pairs
+from bgcl.downstream.splits import Split
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import MEASURES, Uncertainty
 from bgcl.model.posterior import RunningMoments
@@ -300,6 +301,15 @@ def _fold_nodes(labels: Array, node: Array, num_nodes: int, folds: int) -> list[
     parts = [(np.concatenate([train, always]), nodes[nodes >= 0]) for train, nodes in parts]
     others = np.setdiff1d(np.arange(num_nodes), np.concatenate([node[:0], *(nodes for _, nodes in parts)]))
     return [(with_pairs(train, labels), nodes) for train, nodes in [*parts, (every, others)] if len(nodes)]
+
+
+def first_fold(data: "Data", folds: int = 5) -> Split | None:
+    """The first fold that `predict` holds out, as a split of the labeled nodes; None if nothing is held out."""
+    known = gather_labels(data)
+    train, nodes = _fold_nodes(known.labels, known.node, data.num_nodes, folds)[0]
+    if not len(nodes) or len(train) >= len(known.labels):
+        return None
+    return Split(known.here[train], nodes[:0], nodes)
 
 
 def _merge(found: Sequence[Uncertainty], nodes: Sequence[Array], num_nodes: int) -> Uncertainty:

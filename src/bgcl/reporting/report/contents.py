@@ -3,6 +3,7 @@
 All draws are made once. While they pass by, the classifiers train and predict, and `DrawSummary` collects the rest.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from bgcl.model.objectives.infonce import MOST
 from bgcl.model.training import Record, how_long
 from bgcl.progress import status
 from bgcl.reporting.report.draw_summary import DrawSummary
+from bgcl.reporting.report.figures import Figures, class_figures
 from bgcl.reporting.report.node_map import NodeMap, make_map
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ class Contents:
     scores: dict[str, float]
     reliability: Reliability | None
     history: list[Record]
+    figures: list[Figures] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what is missing from the page, and why
 
     @property
@@ -78,6 +81,7 @@ class Contents:
 def gather(
     model: "BGCL", data: "Data", *, samples: int = 100, seed: int | None = None, tsne: bool | None = None,
     kept: "KeptResults | None" = None, progress: bool = False,
+    compare: Callable[[NodePredictions], Figures | None] | None = None,
 ) -> Contents:  # fmt: skip
     """Draw embeddings, predict each node with a classifier that has not seen its label, and place nodes on a map.
 
@@ -89,6 +93,7 @@ def gather(
         tsne: place nodes with t-SNE, not with PCA; None: if openTSNE is installed.
         kept: what was kept in the run, and is not made again.
         progress: show on a terminal how many draws were made.
+        compare: a function that makes a table which compares the predictions with others.
     """
     check_model(model)
     if whole("The number of samples", samples) < 2:
@@ -119,6 +124,10 @@ def gather(
         measures["disagreement"] = disagreement
     label, present = _labels(data)
     likeliest, probability, scores, bins = _predictions(predictions, label)
+    classes = _class_names(data, present)
+    figures = [] if likeliest is None else class_figures(label, likeliest[:, 0], classes)
+    beside = None if predictions is None or compare is None else compare(predictions)
+    figures += [] if beside is None else [beside]
     map_seed = model.settings_.seed if seed is None else seed
     with status("Placing the nodes on the map", show=progress):
         node_map = make_map(moments.mean.cpu().numpy(), summary.first, seed=map_seed, tsne=tsne)
@@ -126,7 +135,7 @@ def gather(
         title=PurePath(model.graph_.name).stem or "graph",
         facts=_facts(model, label, len(present), samples),
         ids=_ids(data),
-        classes=_class_names(data, present),
+        classes=classes,
         label=label,
         map=node_map,
         measures={name: measures[name] for name in MEANINGS if name in measures},
@@ -135,6 +144,7 @@ def gather(
         scores=scores,
         reliability=bins,
         history=model.history_,
+        figures=figures,
         notes=notes,
     )
 

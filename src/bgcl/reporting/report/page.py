@@ -26,15 +26,19 @@ from bgcl.reporting.report.curves import QUANTILES, RATES, rate_curves, training
 from bgcl.reporting.report.node_map import NodeMap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch_geometric.data import Data
 
     from bgcl.downstream.kept_results import KeptResults
+    from bgcl.downstream.prediction import NodePredictions
     from bgcl.estimator import BGCL
+    from bgcl.reporting.report.figures import Figures
 
 Array = npt.NDArray[Any]
 
 FULL = 65_535  # the largest 16-bit number
-SCRIPTS = ("arrays", "colors", "raster", "node_map", "charts", "threshold", "curves", "table", "page")
+SCRIPTS = ("arrays", "colors", "raster", "node_map", "charts", "threshold", "curves", "figures", "table", "page")
 
 
 def report(
@@ -46,6 +50,7 @@ def report(
     seed: int | None = None,
     progress: bool = False,
     kept: "KeptResults | None" = None,
+    compare: "Callable[[NodePredictions], Figures | None] | None" = None,
 ) -> Path:
     """Write an HTML page that shows what a model knows about the nodes of its training graph, and how sure it is.
 
@@ -61,6 +66,7 @@ def report(
         seed: seed of the draws; None: the model's.
         progress: show on a terminal how many draws were made.
         kept: what was kept in the run, and is not made again.
+        compare: a function that makes a table which compares the predictions with others.
 
     Returns:
         The path of the page.
@@ -76,7 +82,9 @@ def report(
     """
     page = path_of("'out'", out)
     check_out(page)
-    write_text(page, render(gather(model, data, samples=samples, seed=seed, progress=progress, kept=kept)))
+    write_text(
+        page, render(gather(model, data, samples=samples, seed=seed, progress=progress, kept=kept, compare=compare))
+    )
     return page
 
 
@@ -118,6 +126,7 @@ def payload(contents: Contents) -> dict[str, Any]:
         "title": contents.title,
         "facts": contents.facts,
         "notes": contents.notes,
+        "figures": [vars(figures) for figures in contents.figures],
         "nodes": nodes,
         "ids": contents.ids,
         "classes": contents.classes,

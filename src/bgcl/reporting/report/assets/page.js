@@ -161,6 +161,7 @@ window.addEventListener("beforeprint", paper(true));
 window.addEventListener("afterprint", paper(false));
 
 if (payload.reliability && judged) drawReliability();
+drawFigures();
 if (payload.training) drawTraining();
 if (payload.rates.length) drawRates();
 let lastWidth = document.documentElement.clientWidth;
