@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bgcl.errors import BGCLError, nearest
-from bgcl.reproduce import field, paper, rate_grid
+from bgcl.reproduce import draw_rates, field, paper, rate_grid
 from bgcl.reproduce.cells import Cell
 from bgcl.settings import Settings, presets
 
@@ -87,7 +87,10 @@ ASTD = Experiment("astd", "Increase of ASTD", ("bgcl",), ("cora", "citeseer", "a
 ABLATIONS = Experiment("ablations", "Accuracy of variants, %", ("bgcl",), ("cora",))
 FIELD = Experiment("field", "Accuracy in the field, %", field.METHODS, field.DATASETS)
 RATES = Experiment("rates", "Accuracy on the grid of rates, %", ("bgcl-default",), rate_grid.DATASETS)
-EXPERIMENTS = {experiment.name: experiment for experiment in (TABLE1, TABLE2, PAVPU, ASTD, ABLATIONS, FIELD, RATES)}
+DRAWS = Experiment("draws", "Draws at other rates", (draw_rates.METHOD,), draw_rates.DATASETS)
+EXPERIMENTS = {
+    experiment.name: experiment for experiment in (TABLE1, TABLE2, PAVPU, ASTD, ABLATIONS, FIELD, RATES, DRAWS)
+}
 
 
 def title_of(experiment: str, method: str) -> str:
@@ -125,6 +128,7 @@ def cells(
     chosen_datasets = _chosen("data set", datasets, experiment.datasets[:1] if quick else experiment.datasets, name)
     make = {
         "astd": _noise_cells, "ablations": _ablation_cells, "field": _field_cells, "rates": _rate_cells,
+        "draws": _draw_cells,
     }.get(name, _accuracy_cells)  # fmt: skip
     found = []
     for dataset in chosen_datasets:
@@ -207,6 +211,12 @@ def _rate_cells(
     experiment: Experiment, method: str, dataset: str, seeds: int | None, splits: int | None, quick: bool
 ) -> list[Cell]:
     return rate_grid.rate_cells(dataset, seeds=seeds, splits=splits, quick=QUICK[method] if quick else None)
+
+
+def _draw_cells(
+    experiment: Experiment, method: str, dataset: str, seeds: int | None, splits: int | None, quick: bool
+) -> list[Cell]:
+    return draw_rates.draw_cells(dataset, splits=splits, quick=QUICK[method] if quick else None)
 
 
 def _noise_cells(

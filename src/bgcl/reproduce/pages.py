@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bgcl.reproduce import field_page, paper, rates_page, results
+from bgcl.reproduce import draws_page, field_page, paper, rates_page, results
 from bgcl.reproduce.experiments import EXPERIMENTS, LEARNED, REASONS, TITLES, Experiment, variants
 from bgcl.reproduce.figures import FIGURES, panels
 from bgcl.reproduce.results import Result, accuracy_text
@@ -217,6 +217,8 @@ def tables(name: str, found: Sequence[Result]) -> dict[str, Rows]:
         return field_page.tables(found)
     if name == "rates":
         return rates_page.tables(found)
+    if name == "draws":
+        return draws_page.tables(found)
     every = {experiment.title: accuracy_rows(experiment, found)}
     ours = "bgcl" if name == "table1" else "bgcl-fixed"
     for title, rows in (
@@ -294,8 +296,11 @@ HEADINGS = {
     "ablations": "Ablations",
     "field": "The field: other methods on the same splits",
     "rates": "Learned rates and a grid of fixed rates",
+    "draws": "Starts, seeds and draws",
 }
-INTRODUCTIONS = {"field": field_page.INTRODUCTION, "rates": rates_page.INTRODUCTION}
+INTRODUCTIONS = {
+    "field": field_page.INTRODUCTION, "rates": rates_page.INTRODUCTION, "draws": draws_page.INTRODUCTION,
+}  # fmt: skip
 
 
 def _how(found: Sequence[Result]) -> str:
