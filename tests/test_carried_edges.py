@@ -106,8 +106,10 @@ def test_weights_that_only_one_of_two_graphs_has_are_not_dropped_in_silence(capl
         caplog.clear()
         model = small_model(weighted, "default")
         assert not caplog.text
-        model.embed(plain)
+        found = model.embed(plain)
         assert "trained on edges with weights, and this graph has none" in caplog.text
+        plain.edge_weight = torch.ones(60)
+        assert torch.equal(model.embed(plain), found)
 
 
 @pytest.mark.parametrize("kind", KINDS)

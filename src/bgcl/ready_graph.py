@@ -80,8 +80,7 @@ def _warn_of_weights(trained: GraphFacts, mean: float, has_weights: bool) -> Non
         log.warning("The model was trained on edges without weights, so the weights of this graph are not used.")
     elif trained.mean_weight and not has_weights:
         log.warning(
-            "The model was trained on edges with weights, and this graph has none: its edges have the mean weight "
-            "of the training graph."
+            "The model was trained on edges with weights, and this graph has none: each of its edges has the weight 1."
         )
 
 

@@ -124,13 +124,15 @@ def test_a_npz_keeps_its_weights(tmp_path):
     assert to_data(npz.read(tmp_path / "graph.npz")).edge_weight.tolist() == [1, 1, 2.5, 2.5]
 
 
-def test_other_weights_are_another_graph_and_equal_weights_are_none():
+def test_other_weights_are_another_graph_and_weights_of_1_are_none():
     def facts(weights: list[float] | None) -> GraphFacts:
         data = Data(x=torch.eye(3), edge_index=torch.tensor([[0, 1], [1, 2]]))
         if weights is not None:
             data.edge_weight = torch.tensor(weights)
         return GraphFacts.of(check_graph(data))
 
-    assert facts([5.0, 5.0]) == facts(None)
+    assert facts([1.0, 1.0]) == facts(None)
+    assert facts([5.0, 5.0]).mean_weight == 0
+    assert facts([5.0, 5.0]).fingerprint != facts(None).fingerprint
     assert facts([1.0, 2.0]).fingerprint not in (facts([1.0, 3.0]).fingerprint, facts(None).fingerprint)
     assert facts([1.0, 2.0]).mean_weight == 1.5

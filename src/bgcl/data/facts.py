@@ -48,7 +48,7 @@ class GraphFacts:
         for part in parts:
             sha.update(part.cpu().numpy().tobytes())
         mean = mean_weight(data)
-        if mean:
+        if "edge_weight" in data and bool((data.edge_weight != 1).any()):
             sha.update(data.edge_weight.cpu().numpy().tobytes())
         relations = relations_of(data)
         if relations:

@@ -37,17 +37,19 @@ def joined(types: Types | None, of_nodes: Types, source: Array, target: Array, *
 
     Without types of edges and without directions, `user - film` and `film - user` are the same.
     """
-    names = np.array([*of_nodes.names, MISSING], dtype=object)
-    first, last = names[of_nodes.codes[source]], names[of_nodes.codes[target]]
-    if types is None:
-        if not directed:
-            first, last = np.where(first <= last, first, last), np.where(first <= last, last, first)
-        found = [f"{a} - {b}" for a, b in zip(first, last, strict=True)]
-    else:
-        own = np.array([*types.names, MISSING], dtype=object)[types.codes]
-        found = [f"{a} {t} {b}" for a, t, b in zip(first, own, last, strict=True)]
-    every, codes = np.unique(np.array(found, dtype=object), return_inverse=True)
-    return Types(codes, [str(name) for name in every])
+    kinds = sorted([*of_nodes.names, MISSING])
+    rank = np.array([kinds.index(name) for name in (*of_nodes.names, MISSING)])  # the last is that of code -1
+    first, last = rank[of_nodes.codes[source]], rank[of_nodes.codes[target]]
+    if types is None and not directed:
+        first, last = np.minimum(first, last), np.maximum(first, last)
+    own = ["-"] if types is None else [*types.names, MISSING]
+    middle = np.zeros(len(first), dtype=np.int64) if types is None else types.codes % len(own)
+    every, codes = np.unique((first * len(own) + middle) * len(kinds) + last, return_inverse=True)
+    names = [
+        f"{kinds[key // len(kinds) // len(own)]} {own[key // len(kinds) % len(own)]} {kinds[key % len(kinds)]}"
+        for key in every.tolist()
+    ]
+    return Types(codes, names)
 
 
 def relations(

@@ -62,6 +62,9 @@ def load(
             - `words`: the greatest number of words from each column of text. Default: 2000.
             - `skip_unknown`: skip edges to nodes that are not in the table of nodes. By default they are an error.
             - `weight`: column of the edges with their weights, which become `edge_weight`.
+            - `directed`: whether the directions of edges count.
+            - `edge_type`: column of the edges with their types, which become relations.
+            - `node_type`: column of the nodes with their types, which tell edges apart too.
             - `bipartite`: whether the ends of an edge are nodes of two kinds.
             - `missing_label`: labels that mean "no label".
             - `exact`: compare ids and labels letter by letter.
@@ -72,7 +75,8 @@ def load(
     Returns:
         A PyTorch Geometric `Data` with `x` `(N, F)`, `edge_index` `(2, 2E)` in both directions without self-loops and
         duplicates, and `y` `(N,)` if there are labels, -1 where a label is missing. A data set also has its masks. A
-        graph from tables also has `ids`, `attribute_names` and, if there are classes, `classes`.
+        graph from tables also has `ids`, `attribute_names` and, if there are some, `classes`, `edge_weight`, and
+        `relations` with the weights of each, `edge_relations` `(2E, R)`.
 
     Raises:
         BGCLError: if the name is unknown, a file cannot be read, or a data set cannot be downloaded.

@@ -80,13 +80,17 @@ def relations_of(data: Data) -> tuple[str, ...]:
 def relative_weights(data: Data, unit: float | None = None) -> Tensor | None:
     """The weights of the edges of a checked graph divided by `unit`, `(2E,)` in float64; None if they are not used.
 
+    In a graph without weights, each edge has the weight 1.
+
     Args:
         data: the graph.
         unit: the weight that counts as 1; 0: weights are not used; None: the mean weight.
     """
     unit = mean_weight(data) if unit is None else unit
     weights = data.get("edge_weight")
-    return None if weights is None or not unit else weights.cpu().double() / unit
+    if not unit:
+        return None
+    return (torch.ones(data.num_edges) if weights is None else weights.cpu()).double() / unit
 
 
 def prepare(
