@@ -5,6 +5,7 @@ import logging
 import numpy as np
 import pytest
 import torch
+from torch_geometric.nn import GraphConv
 
 import bgcl
 from bgcl import BGCL, BGCLError
@@ -204,6 +205,19 @@ def test_a_setting_for_relations_needs_some():
     for settings in ({"drop": ["neighbors per relation"]}, {"parts": ["encoder", "encoder hop 1 of each relation"]}):
         with pytest.raises(BGCLError, match="The graph has one kind of edges"):
             BGCL(epochs=1, **settings).fit(small_data(), progress=False)
+
+
+def test_an_encoder_of_ones_own_gets_weights_and_all_relations_as_one_which_is_said(caplog):
+    data = small_typed()
+    untyped = data.clone()
+    del untyped.edge_type
+    embeddings = []
+    for graph in (data, untyped):
+        with caplog.at_level(logging.WARNING, "bgcl"):
+            model = BGCL(encoder=GraphConv(10, 4), drop=["edges"], epochs=1).fit(graph, progress=False)
+        embeddings.append(model.embed(graph))
+    assert torch.equal(*embeddings)
+    assert caplog.text.count("does not use their types and directions") == 1
 
 
 def test_a_relation_of_noise_is_dropped_more_often():

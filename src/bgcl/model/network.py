@@ -1,5 +1,7 @@
 """The whole model as one torch module: scaling, encoder, objective, augmentation, and the parts of the embedding."""
 
+import logging
+
 import torch
 from torch import Tensor, nn
 
@@ -18,6 +20,8 @@ from bgcl.model.propagation import Propagation
 from bgcl.model.scaling import Scaling, are_all_equal, greatest_entry
 from bgcl.model.weight_decay import weight_decay
 from bgcl.settings import Settings
+
+log = logging.getLogger("bgcl")
 
 Alike = dict[Among, PreparedGraph]  # for each kind of connections between alike nodes, the graph that has them
 
@@ -168,6 +172,8 @@ class Network(nn.Module):
 
 
 def _check_relations(settings: Settings, relations: int) -> None:
+    if relations and settings.encoder == "module":
+        log.warning("An encoder of your own gets all edges as one kind, so it does not use their types and directions.")
     for mask in settings.masks():
         if mask.per == "relation" and relations < 2:
             raise BGCLError(f"The graph has one kind of edges: leave out 'per relation' in the mask '{mask}'.")
