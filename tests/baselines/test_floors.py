@@ -140,3 +140,9 @@ def test_the_verdict_says_whether_the_model_pays():
 @pytest.mark.parametrize("name", ["propagated-features", "random-encoder", "majority-class", "neighbor-vote"])
 def test_floors_are_baselines_by_name(name):
     assert published(name, "cora", seed=2).seed == 2
+
+
+def test_a_model_that_is_no_better_is_not_called_better():
+    one = Floor("some", 0.8, 0.1, 0.7)
+    assert "as accurate as the best of them (some)" in verdict(Floor("this model", 0.8, 0.1, 0.7), [one])
+    assert "0.1 points above" in verdict(Floor("this model", 0.801, 0.1, 0.7), [one])

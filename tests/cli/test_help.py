@@ -39,3 +39,33 @@ def test_help_is_printed_without_an_error(run, name):
     code, out, err = run(*name.split()[1:], "--help")
     assert (code, err) == (0, "")
     assert f"{name} [OPTIONS]" in out
+
+
+def test_help_names_every_choice():
+    """The names are written by hand, because the help must not import the model."""
+    from bgcl.augmentation.masks import Mask
+    from bgcl.cli.rank import LABEL_FREE, OF_NUMBERS
+    from bgcl.data.options import DELIMITERS
+    from bgcl.downstream.small_classes import WAYS
+    from bgcl.downstream.splits import PROTOCOLS
+    from bgcl.measures.uncertainty import MEASURES
+    from bgcl.settings import presets
+
+    measures = [name.replace("predictive_entropy", "entropy").replace("_", "-") for name in MEASURES]
+    choices = {
+        ("train", "preset"): presets(),
+        ("train", "drop"): [kind.kind for kind in every_subclass(Mask) if hasattr(kind, "kind")],
+        ("train", "task"): ["classes", "numbers"],
+        ("train", "delimiter"): DELIMITERS,
+        ("train", "dates"): ["dmy", "mdy", "ymd"],
+        ("evaluate", "protocol"): PROTOCOLS,
+        ("predict", "small_classes"): WAYS,
+        ("rank", "by"): [*measures, *LABEL_FREE, *OF_NUMBERS],
+    }
+    for (command, name), words in choices.items():
+        option = next(each for each in COMMANDS[f"bgcl {command}"].params if each.name == name)
+        assert [word for word in words if word not in option.help] == [], option.help
+
+
+def every_subclass(kind: type) -> list[type]:
+    return [kind for each in kind.__subclasses__() for kind in (each, *every_subclass(each))]

@@ -22,6 +22,7 @@ SCORES = ("accuracy", "ece", "auroc:least_confidence")
 NO_TRAINING = "propagated attributes, no training"
 NAMES = ("most frequent class", "vote of neighbors", "attributes alone", NO_TRAINING)
 MODEL = "this model"
+TIE = 0.05  # a difference of accuracy in points that is printed as 0.0
 LEVEL = 0.002  # a difference of ECE or AUROC that is not worth a word
 
 
@@ -80,6 +81,8 @@ def verdict(model: Floor, found: Sequence[Floor]) -> str:
         )
     gain = 100 * (model.accuracy - best.accuracy)
     sentence = f"The model is {gain:.1f} points above the best of them ({best.name})."
+    if gain < TIE:
+        sentence = f"The model is as accurate as the best of them ({best.name}), which needs no training."
     worse = [
         f"{name} ({own:.3f} against {other:.3f})"
         for name, own, other, loss in (

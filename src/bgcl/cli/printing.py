@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ def print_table(rows: list[dict[str, Any]]) -> None:
 
     table = Table(box=None, pad_edge=False)
     for name, value in rows[0].items():
-        table.add_column(Text(visible(name)), justify="left" if isinstance(value, str) else "right", overflow="fold")
+        table.add_column(Text(visible(name)), justify="left" if _is_words(value) else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_text(name, value)) for name, value in row.items()))
     console().print(table)
@@ -39,6 +40,11 @@ def console() -> "Console":
 
     found = Console(highlight=False, markup=False)
     return found if found.is_terminal else Console(highlight=False, markup=False, width=1_000_000)
+
+
+def _is_words(value: Any) -> bool:
+    """Whether a value is a text, and not a number that was written before."""
+    return isinstance(value, str) and not re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", value)
 
 
 def _text(name: str, value: Any) -> str:

@@ -28,7 +28,8 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Named settings to start from, such as paper-cora. Default: none, which suits every graph."
+            help="Named settings to start from, those of the paper: paper-cora, paper-citeseer, paper-amazon-photo, "
+            "paper-amazon-computers, paper-wikics or paper-coauthor-cs. Default: none, which suits every graph."
         ),
     ] = None,
     epochs: Annotated[
@@ -38,8 +39,8 @@ def train(
     drop: Annotated[
         list[str] | None,
         typer.Option(
-            help="What a view drops, such as 'edges at 0.3'. Repeat the option for several masks. Default: as in the "
-            "preset."
+            help="What a view drops: connections, edges, neighbors, nodes, subgraph, features or entries, perhaps with "
+            "a rate, such as 'edges at 0.3'. Repeat the option for several masks. Default: as in the preset."
         ),
     ] = None,
     set_: Annotated[
