@@ -114,3 +114,9 @@ def test_classes_become_numbers_later(run, tmp_path):
         "predict", "r", "--out", "p.csv", "--samples", "6", "--task", "numbers", "--labels", "later.csv", "--json"
     )
     assert (code, pandas.read_csv("p.csv").label[3]) == (0, 7.0)
+
+
+def test_several_labels_of_a_node_are_refused(tmp_path):
+    folder = table(tmp_path / "g", ["[1, 2]", "[2]", "[]"] * 10)
+    with pytest.raises(bgcl.BGCLError, match="column 'label': a node has several labels, such as"):
+        bgcl.load(folder)

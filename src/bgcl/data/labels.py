@@ -107,9 +107,16 @@ def _as_given(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules
     column = table.columns[name]
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind):
-        raise BGCLError(f"{table.at(None, name)}: values of type {kind} cannot be labels. Use text or numbers.")
+        raise BGCLError(
+            f"{table.at(None, name)}: values of type {kind} cannot be labels. Give each node one, a text or a number."
+        )
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         codes, values = _spelled(table, name, known, rules)
+        if len(values) and pc.all(pc.match_substring_regex(values, r"^[\[{(].*[\])}]$")).as_py():
+            raise BGCLError(
+                f"{table.at(None, name)}: a node has several labels, such as {values[0].as_py()}. Give each node one: "
+                "make a column for each label, and name one of them with --label."
+            )
         return codes, _typed(values) if table.as_written and len(values) else values
     coded_column = column.cast(kind).combine_chunks().dictionary_encode()
     codes = coded_column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
