@@ -105,6 +105,12 @@ def test_numbers_of_the_training_graph_join_those_of_a_new_graph():
     np.testing.assert_array_equal(np.delete(found.label, 5), np.delete(old.y.double().numpy(), 5))
 
 
+def test_the_same_graph_without_ids_gives_each_node_one_number_that_does_not_predict_it():
+    found = predict_numbers(FixedDraws(), synthetic(), samples=6, labels_from=synthetic())
+    alone = predict_numbers(FixedDraws(), synthetic(), samples=6)
+    np.testing.assert_array_equal(found.predicted, alone.predicted)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -13,6 +13,7 @@ from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import head_for
 from bgcl.downstream.label_spreading import LabelSpreading
 from bgcl.downstream.prediction import NodePredictions, Prediction
+from bgcl.graph.csr import without_beta_warning
 from bgcl.measures.uncertainty import MEASURES
 from bgcl.model import astd
 from trained import narrow
@@ -173,7 +174,7 @@ def test_with_labels_from_another_graph_nodes_are_matched_by_id():
     np.testing.assert_array_equal(found.columns()["id"], new.ids)
 
 
-def test_without_ids_no_node_is_matched_and_one_head_predicts_all():
+def test_without_ids_no_node_is_matched_and_one_head_predicts_all(caplog):
     old, new, draws = grown_graph()
     del old.ids
     found = predict(DrawsBySize(draws), new, samples=16, training_draws=6, labels_from=old)
@@ -181,6 +182,19 @@ def test_without_ids_no_node_is_matched_and_one_head_predicts_all():
     head = MixtureClassifier().fit(draws[NODES][:6, labeled], np.asarray(old.y)[labeled])
     np.testing.assert_allclose(found.uncertainty.probability, head.predict_proba(draws[12][6:]), atol=1e-9)
     np.testing.assert_array_equal(found.label, -1)
+    assert "the label of a shared node helps to predict this node" in caplog.text
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_same_graph_without_ids_gives_each_node_one_label_that_does_not_predict_it(sparse, caplog):
+    data, copied = make_graph(), make_graph()
+    if sparse:
+        copied.x = without_beta_warning(copied.x.to_sparse_csr)
+    draws = random_draws(data)
+    found = predict(FixedDraws(draws), data, samples=16, training_draws=6, labels_from=copied)
+    alone = predict(FixedDraws(draws), data, samples=16, training_draws=6)
+    np.testing.assert_array_equal(found.uncertainty.probability, alone.uncertainty.probability)
+    assert not caplog.records
 
 
 def predict_draws(draws, data: Data, **how) -> NodePredictions:

@@ -1,6 +1,7 @@
 """The labels that train heads: those of a graph, and those of another graph that has some of the same nodes."""
 
 import copy
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,12 @@ import torch
 from bgcl.data.ids import id_texts
 from bgcl.downstream.splits import labels_of
 from bgcl.errors import BGCLError
+from bgcl.graph.csr import without_beta_warning
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+log = logging.getLogger("bgcl")
 
 Array = npt.NDArray[Any]
 
@@ -55,8 +59,8 @@ class KnownLabels:
 def gather_labels(data: "Data", other: "Data | None" = None) -> KnownLabels:
     """The labels of a graph, and those that only another graph has.
 
-    Nodes are matched by their ids, and classes by their names. If both graphs have a label for a node, that of `data`
-    counts, with the embedding that the node has there.
+    Nodes are matched by `match_nodes`, and classes by their names. If both graphs have a label for a node, that of
+    `data` counts, with the embedding that the node has there.
     """
     if other is None:
         labels = labels_of(data)
@@ -115,11 +119,37 @@ def _with_same_classes(data: "Data", other: "Data") -> tuple[Array, Sequence[Any
 
 
 def match_nodes(data: "Data", other: "Data") -> Array:
-    """For each node of the other graph, its number in `data`, -1 if it is not there."""
+    """For each node of the other graph, its number in `data`, -1 if it is not there.
+
+    Nodes are matched by their ids. Without ids, two graphs with the same attributes, row by row, have the same nodes.
+    """
     if other is data:
         return np.arange(data.num_nodes)
-    if "ids" not in data or "ids" not in other:
-        return np.full(other.num_nodes, -1)
-    # As text: one id that is a text makes all ids of a table texts.
-    number = {key: i for i, key in enumerate(id_texts(data.ids))}
-    return np.array([number.get(key, -1) for key in id_texts(other.ids)])
+    if "ids" in data and "ids" in other:
+        # As text: one id that is a text makes all ids of a table texts.
+        number = {key: i for i, key in enumerate(id_texts(data.ids))}
+        return np.array([number.get(key, -1) for key in id_texts(other.ids)])
+    return np.arange(data.num_nodes) if _same_rows(data.x, other.x) else np.full(other.num_nodes, -1)
+
+
+def warn_without_ids(data: "Data", other: "Data | None") -> None:
+    """Log a warning if it cannot be known which nodes two graphs share: the label of such a node predicts itself."""
+    if other is None or ("ids" in data and "ids" in other) or (match_nodes(data, other) >= 0).any():
+        return
+    log.warning(
+        "Nodes of the two graphs cannot be matched, because one has no ids: all count as different nodes. If they "
+        "share nodes, give both graphs ids. Without them the label of a shared node helps to predict this node."
+    )
+
+
+def _same_rows(x: Any, other: Any) -> bool:
+    """Whether two graphs have the same attributes, dense or sparse."""
+    if not (isinstance(x, torch.Tensor) and isinstance(other, torch.Tensor) and x.shape == other.shape):
+        return False
+    return all(map(torch.equal, _csr(x), _csr(other)))
+
+
+def _csr(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    x = x.detach().cpu()
+    rows = x if x.layout == torch.sparse_csr else without_beta_warning(x.to_sparse_csr)
+    return rows.crow_indices(), rows.col_indices(), rows.values().float()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bgcl.arguments import check_model, shown, whole
 from bgcl.downstream.evaluation import default_training_draws
-from bgcl.downstream.known_labels import match_nodes
+from bgcl.downstream.known_labels import match_nodes, warn_without_ids
 from bgcl.downstream.number_head import LEAST, NumberColumns, NumberHead
 from bgcl.downstream.number_results import LEVEL, NumberResult, PredictedNumbers, merged
 from bgcl.downstream.splits import numbers_of, splits
@@ -90,7 +90,8 @@ def predict_numbers(
         samples: how many embeddings to draw. Some train the heads, and the others predict.
         level: the share of nodes whose number is in its interval.
         seed: seed of the draws. Default: the seed of the model.
-        labels_from: a graph with more labels, such as the training graph. Nodes are matched by their ids.
+        labels_from: a graph with more labels, such as the training graph. Nodes are matched by their ids,
+            or without ids if both graphs have the same attributes, row by row.
         progress: show on a terminal how many draws were made.
 
     Returns:
@@ -107,6 +108,7 @@ def predict_numbers(
     training = _check(model, samples)
     draws = with_progress(model.draws(data, samples, seed=seed), samples, "draws", show=progress)
     others = None if labels_from is None else model.draws(labels_from, training, seed=seed)
+    warn_without_ids(data, labels_from)
     return predict_numbers_of_draws(draws, data, training, level=level, labels_from=labels_from, others=others)
 
 

@@ -19,7 +19,7 @@ from bgcl.data.memory import check_fits, free_memory
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import default_training_draws, head_for
 from bgcl.downstream.head_stack import StackedPrediction
-from bgcl.downstream.known_labels import KnownLabels, gather_labels
+from bgcl.downstream.known_labels import KnownLabels, gather_labels, warn_without_ids
 from bgcl.downstream.label_spreading import LabelSpreading, fit_head
 from bgcl.downstream.node_draws import same_shape
 from bgcl.downstream.small_classes import FEWEST, with_pairs
@@ -150,6 +150,7 @@ def predict(
         data, training_draws=training_draws, folds=folds, labels_from=labels_from, parts=model.parts_,
         spreading=partial(LabelSpreading.of, model, data) if spread_labels else None,
     )  # fmt: skip
+    warn_without_ids(data, labels_from)
     found = None if kept is None else prediction.find(kept, samples, seed)
     if found is not None:
         return found
