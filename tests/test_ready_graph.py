@@ -1,6 +1,7 @@
 """A graph is checked, hashed and prepared once, and again after any change of its tensors."""
 
 import gc
+from copy import copy
 
 import numpy as np
 import pytest
@@ -138,6 +139,21 @@ def test_a_graph_with_changed_weights_is_prepared_again(change, kind):
     assert torch.equal(model.embed(data), model.embed(data.clone()))
     with pytest.raises(BGCLError, match="trained on another graph"):
         model.check_trained_on(data)
+
+
+def test_a_graph_whose_relations_change_their_names_is_prepared_again():
+    data = small_data()
+    data.edge_type = torch.arange(data.num_edges) % 2
+    data.edge_type_names = ["cites", "writes"]
+    checked = check_graph(data)
+    for graph, field in ((data, "edge_type_names"), (checked, "relations")):
+        memo = GraphMemo(graph, ReadyGraph(check_graph(graph), "cpu"))
+        assert memo.holds(graph)
+        renamed = copy(graph)
+        renamed[field] = ["writes", "cites"]
+        assert not memo.holds(renamed)
+        graph[field].reverse()  # in place
+        assert not memo.holds(graph)
 
 
 @both

@@ -56,16 +56,17 @@ class ReadyGraph:
 
 
 class GraphMemo:
-    """Remembers a ready graph for as long as the user's tensors exist and keep their values."""
+    """Remembers a ready graph for as long as the user's tensors exist and keep their values and their names."""
 
     def __init__(self, data: Data, ready: ReadyGraph) -> None:
         self.ready = ready
-        self._ids = getattr(data, "ids", None)
+        self._ids, self._names = getattr(data, "ids", None), _names(data)
         self._seen = [None if each is None else (weakref.ref(each), _checksum(each)) for each in _tensors(data)]
 
     def holds(self, data: Data) -> bool:
-        """Whether the graph has the same tensors, with the same values, as the graph that is remembered."""
-        return getattr(data, "ids", None) is self._ids and all(map(_is_same, self._seen, _tensors(data)))
+        """Whether the graph has the same tensors, with the same values and names, as the graph that is remembered."""
+        same = getattr(data, "ids", None) is self._ids and _names(data) == self._names
+        return same and all(map(_is_same, self._seen, _tensors(data)))
 
 
 def _is_same(seen: "tuple[weakref.ref[Tensor], int] | None", tensor: Tensor | None) -> bool:
@@ -129,6 +130,12 @@ _COMPUTED_FROM = ("x", "edge_index", "edge_weight", "edge_type", "node_type", "e
 def _tensors(data: Data) -> tuple[Tensor | None, ...]:
     """What the model is computed from; None for what the graph does not have."""
     return tuple(getattr(data, name, None) for name in _COMPUTED_FROM)
+
+
+def _names(data: Data) -> list[list[str]]:
+    """The names of relations and types: a model finds its relations in a graph by their names."""
+    fields = ("relations", "edge_type_names", "node_type_names")
+    return [[str(name) for name in getattr(data, field, None) or ()] for field in fields]
 
 
 def _checksum(tensor: Tensor) -> int:
