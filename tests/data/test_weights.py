@@ -18,6 +18,7 @@ from bgcl.data.clean import CleanGraph, undirected
 from bgcl.data.facts import GraphFacts
 from bgcl.data.pyg import to_data
 from bgcl.data.weights import merged_weights
+from bgcl.graph.prepared import prepare
 
 
 def random_edges(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -136,3 +137,25 @@ def test_other_weights_are_another_graph_and_weights_of_1_are_none():
     assert facts([5.0, 5.0]).fingerprint != facts(None).fingerprint
     assert facts([1.0, 2.0]).fingerprint not in (facts([1.0, 3.0]).fingerprint, facts(None).fingerprint)
     assert facts([1.0, 2.0]).mean_weight == 1.5
+
+
+def test_a_repeated_edge_of_a_table_with_equal_weights_counts_once_as_in_a_data():
+    rows = {"from": [0, 0, 1, 2, 0], "to": [1, 1, 2, 3, 3], "w": [2.0] * 5, "t": ["x", "y", "x", "y", "x"]}
+    table = bgcl.graph_from(rows, weight="w", edge_type="t")
+    pairs, codes = torch.tensor([rows["from"], rows["to"]]), torch.tensor([0, 1, 0, 1, 0])
+    given = Data(x=torch.eye(4), edge_index=pairs, edge_weight=torch.full((5,), 2.0), edge_type=codes)
+    data = check_graph(given)
+    for field in ("edge_index", "edge_weight", "edge_relations"):
+        assert torch.equal(table[field], data[field])
+    assert set(table.edge_weight.tolist()) == {2.0}
+
+
+def test_edges_of_equal_weight_keep_other_weights_in_each_relation():
+    rows = {"from": [0, 0, 1, 1], "to": [1, 1, 2, 2], "w": [1.0, 2.0, 2.0, 1.0], "t": ["x", "y", "x", "y"]}
+    data = bgcl.graph_from(rows, weight="w", edge_type="t")
+    assert set(data.edge_weight.tolist()) == {3.0}
+    prepared = prepare(data, row_norm="none", relations=data.relations)
+    assert prepared.weights is not None
+    assert set(prepared.weights.tolist()) == {1.0}
+    of_edges = prepared.relations[~prepared.is_self[:, 0]]
+    torch.testing.assert_close(of_edges, data.edge_relations / 3)

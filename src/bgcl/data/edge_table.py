@@ -17,7 +17,7 @@ from bgcl.data.recipe import Recipe
 from bgcl.data.relations import MOST, Types, joined, relations
 from bgcl.data.tables import Source, Table
 from bgcl.data.values import coded
-from bgcl.data.weights import are_weights, merged_weights, read_weights, weight_like
+from bgcl.data.weights import are_weights, is_constant, merged_weights, read_weights, weight_like, within_32_bits
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -102,12 +102,17 @@ def clean_edges_of(table: Table, nodes: Table | None, matched: Matched, recipe: 
     count, found = len(matched.lookup.values), None
     if recipe.node_type and nodes is not None:
         types = joined(types, _types(nodes, recipe.node_type), pairs[0], pairs[1], directed=recipe.directed)
-    if weights is None:
-        index, clean_weights = undirected(pairs[0], pairs[1], count), None
+    constant = None if weights is None or not is_constant(weights) else float(weights[0])
+    heavy = None if constant is not None else weights  # equal weights say nothing: a repeated edge counts once
+    if heavy is None:
+        index = undirected(pairs[0], pairs[1], count)
+        clean_weights = None if constant is None else within_32_bits(np.full(index.shape[1], constant))
     else:
-        index, clean_weights = merged_weights(pairs, weights, count)
+        index, clean_weights = merged_weights(pairs, heavy, count)
     if types is not None or recipe.directed:
-        found = relations(pairs, weights, types, index, count, directed=recipe.directed, where=table.name)
+        found = relations(pairs, heavy, types, index, count, directed=recipe.directed, where=table.name)
+        if constant is not None:
+            found = found[0], found[1] * np.float32(constant)
     return Edges(index, clean_weights, found, loops, int(unknown.sum()), without_weight)
 
 

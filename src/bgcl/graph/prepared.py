@@ -64,11 +64,21 @@ class PreparedGraph:
 
 
 def mean_weight(data: Data) -> float:
-    """The mean weight of the edges of a checked graph; 0 if they have no weights, or if all weights are equal."""
-    weights = data.get("edge_weight")
-    if weights is None or not len(weights) or bool((weights == weights[0]).all()):
+    """The mean weight of the edges of a checked graph; 0 if they have no weights, or if all weights are equal.
+
+    Edges of equal weight may still have other weights in each relation.
+    """
+    weights, by_relation = data.get("edge_weight"), data.get("edge_relations")
+    if weights is None or not len(weights):
+        return 0.0
+    in_relations = None if by_relation is None else by_relation[by_relation > 0]
+    if _are_equal(weights) and (in_relations is None or _are_equal(in_relations)):
         return 0.0
     return float(weights.cpu().double().mean())
+
+
+def _are_equal(values: Tensor) -> bool:
+    return bool((values == values[:1]).all())
 
 
 def relations_of(data: Data) -> tuple[str, ...]:
