@@ -270,6 +270,18 @@ def test_curves_have_a_rate_for_each_mask_and_keep_both_ends_when_thinned():
     assert thin(history[:7], 50) == history[:7]
 
 
+def test_the_curve_of_a_relation_has_its_name():
+    data = make_graph()
+    data.edge_type = torch.arange(data.num_edges) % 2
+    data.edge_type_names = ["cites", "writes"]
+    drop = ("edges per relation", "features")
+    model = BGCL(**narrow("gcn"), drop=drop, epochs=2).fit(data, progress=False)
+    names = [curve["name"] for curve in payload(gather(model, data, samples=4))["rates"]]
+    assert [name for name in names if "per relation" in name] == [
+        "edges per relation, cites", "edges per relation, writes"
+    ]  # fmt: skip
+
+
 def test_bad_input_is_refused_before_any_work(model, tmp_path):
     with pytest.raises(BGCLError, match=r"must end in \.html"):
         bgcl.report(model, make_graph(), tmp_path / "report.pdf")

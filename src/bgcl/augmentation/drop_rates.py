@@ -9,7 +9,7 @@ Masks need only the logit of `pi`, so everything is computed in logarithms and d
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -239,16 +239,21 @@ class RatePosterior:
         """The standard deviation, averaged over layers and blocks."""
         return float(np.mean(self.std))
 
-    def places(self) -> Iterator[tuple[int, int, str]]:
+    def places(self, relations: Sequence[str] = ()) -> Iterator[tuple[int, int, str]]:
         """Layer and block of each rate, counted from 0, and in words such as `layer 2, block 1`; empty if shared.
 
         Relations are in the place of blocks.
+
+        Args:
+            relations: the names of the relations of the graph.
         """
         layers, blocks = np.shape(self.mean)
         for i in range(layers):
             for j in range(blocks):
-                kind = "relation" if "per relation" in self.mask else "block"
-                words = [f"layer {i + 1}"] * (layers > 1) + [f"{kind} {j + 1}"] * (blocks > 1)
+                block = f"block {j + 1}"
+                if "per relation" in self.mask:
+                    block = relations[j] if relations else f"relation {j + 1}"
+                words = [f"layer {i + 1}"] * (layers > 1) + [block] * (blocks > 1)
                 yield i, j, ", ".join(words)
 
     def density(self, pi: Array) -> Array:

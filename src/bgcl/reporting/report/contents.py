@@ -71,6 +71,7 @@ class Contents:
     history: list[Record]
     figures: list[Figures] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what is missing from the page, and why
+    relations: tuple[str, ...] = ()  # names of the relations of the graph, if it has some
 
     @property
     def first_measure(self) -> str:
@@ -146,6 +147,7 @@ def gather(
         history=model.history_,
         figures=figures,
         notes=notes,
+        relations=model.graph_.relations,
     )
 
 

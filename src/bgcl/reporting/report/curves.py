@@ -26,17 +26,24 @@ def training_curves(history: Sequence[Record], most: int = 400) -> dict[str, lis
     return {name: [getattr(record, name) for record in records] for name in ("epoch", "loss", third)}
 
 
-def rate_curves(history: Sequence[Record], most: int = 200) -> list[dict[str, Any]]:
+def rate_curves(
+    history: Sequence[Record], most: int = 200, relations: Sequence[str] = ()
+) -> list[dict[str, Any]]:  # fmt: skip
     """For each drop rate and view: quantiles of its posterior by epoch, and its density at the first and last epoch.
 
-    A mask has several rates if its layers or blocks do not share one. A fixed rate has only its value.
+    A mask has several rates if its layers, blocks or relations do not share one. A fixed rate has only its value.
+
+    Args:
+        history: the records of the epochs.
+        most: the greatest number of epochs in a curve.
+        relations: the names of the relations of the graph, which name their curves.
     """
     records = thin(history, most)
     if not records:
         return []
     curves = []
     for m, mask in enumerate(records[-1].rates["o"]):
-        for i, j, place in mask.places():
+        for i, j, place in mask.places(relations):
             views = {view: _curve([record.rates[view][m] for record in records], i, j) for view in ("o", "t")}
             name = ", ".join(filter(None, [mask.mask, place]))
             curves.append({"name": name, "epoch": [record.epoch for record in records], "views": views})

@@ -140,7 +140,7 @@ def payload(contents: Contents) -> dict[str, Any]:
         ],
         "scores": contents.scores,
         "training": training_curves(contents.history) if contents.history else None,
-        "rates": rate_curves(contents.history),
+        "rates": rate_curves(contents.history, relations=contents.relations),
         "quantiles": QUANTILES,
         "grid": RATES.tolist(),
     }
