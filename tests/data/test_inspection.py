@@ -7,6 +7,7 @@ from torch_geometric.data import Data
 
 import bgcl
 from bgcl.data.inspection import inspect
+from bgcl.data.options import Options
 from bgcl.data.own import read_files
 
 
@@ -49,3 +50,34 @@ def test_warnings_name_what_looks_wrong(suspicious, text):
 
 def test_inspection_has_the_kind_of_each_column(suspicious):
     assert suspicious.columns == {"row": "number", "leak": "2 categories", "code": "number", "size": "number"}
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "text"),
+    [
+        ("", {}, "Each edge counts once."),
+        (",1", {"weight": "w"}, "Each edge counts once."),
+        (",{i}", {"weight": "w"}, "Their weights are added"),
+        ("", {"directed": True}, "Both directions of an edge count."),
+    ],
+)
+def test_what_a_repeated_edge_counts_is_said_as_it_is(tmp_path, more, options, text):
+    rows = [f"{pair}{more.format(i=i + 1)}" for i, pair in enumerate(("a,b", "b,a", "b,c", "c,d"))]
+    (tmp_path / "edges.csv").write_text("\n".join(["from,to" + ",w" * bool(more), *rows]))
+    found = inspect(read_files(tmp_path, options=Options(**options)))
+    assert [warning for warning in found.warnings if "1 row(s) repeat an edge" in warning and text in warning]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "are used instead."),
+        ({"weight": "w", "directed": True}, "are used instead, without weights and directions of the edges."),
+        ({"edge_type": "kind"}, "are used instead, without types of the edges."),
+    ],
+)
+def test_attributes_made_from_edges_name_what_they_do_not_use(tmp_path, options, text):
+    (tmp_path / "edges.csv").write_text("from,to,w,kind\na,b,1,x\nb,c,2,y\nc,d,3,x\nd,a,1,y\n")
+    options = {"weight": "", "edge_type": "", **options}
+    reading = read_files(tmp_path, options=Options(**options))
+    assert any(note.endswith(text) for note in reading.notes), reading.notes

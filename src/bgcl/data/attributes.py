@@ -147,8 +147,16 @@ def notes_of_columns(tables: AttributeTables, recipe: Recipe) -> list[str]:
     if recipe.structural:
         named = table or tables.features
         why = "there is no table of nodes" if named is None else f"{named.name} has no usable column"
-        notes.append(f"The nodes have no attributes ({why}). Their neighborhoods and degrees are used instead.")
+        instead = f"Their neighborhoods and degrees are used instead{_plain(recipe)}."
+        notes.append(f"The nodes have no attributes ({why}). {instead}")
     return notes
+
+
+def _plain(recipe: Recipe) -> str:
+    """What attributes that are made from the edges do not use, although the edges have it."""
+    given = {"weights": recipe.weight, "types": recipe.edge_type, "directions": recipe.directed}
+    unused = [name for name, there in given.items() if there]
+    return f", without {' and '.join(unused)} of the edges" if unused else ""
 
 
 def _several_spellings(table: Table, column: Category) -> list[str]:

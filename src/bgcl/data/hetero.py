@@ -19,9 +19,8 @@ log = logging.getLogger("bgcl")
 def as_one_graph(graph: HeteroData) -> Data:
     """A `Data` with the nodes of all types, one type after the other.
 
-    - `x` has the attributes of each type in columns of their own, which are 0 for nodes of other types, and a column
-    for
-      each type that marks its nodes.
+    - `x` has the attributes of each type in columns of their own, which are 0 for nodes of other types. One more column
+      for each type marks its nodes.
     - `edge_type` and `edge_type_names` tell the types of edges, such as `user rates film`.
     - `ids` are the type and the number of a node, such as `user:3`; or `user:ann` if the type has `ids`.
     - `y` has the labels of the type that has some, and -1 (or NaN) for others.

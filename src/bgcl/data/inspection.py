@@ -15,7 +15,7 @@ from bgcl.data.pyg import check_graph, unused_fields
 from bgcl.data.reading import Reading
 from bgcl.data.tables import Table
 from bgcl.data.values import coded, numbers
-from bgcl.graph.prepared import relations_of
+from bgcl.graph.prepared import mean_weight, relations_of
 
 Array = npt.NDArray[Any]
 
@@ -183,7 +183,11 @@ def _look_at_reading(found: Inspection, reading: Reading) -> None:
     found.warnings += reading.notes
     repeated = reading.rows - reading.loops - reading.unknown - reading.without_weight - found.edges
     if repeated:
-        found.warnings.append(f"{repeated:,} row(s) repeat an edge, in either direction. Each edge counts once.")
+        heavy = mean_weight(reading.data) > 0
+        counts = "Both directions of an edge count." if reading.recipe.directed else "Each edge counts once."
+        if heavy:
+            counts = "Their weights are added, unless both directions have the same weight everywhere."
+        found.warnings.append(f"{repeated:,} row(s) repeat an edge, in either direction. {counts}")
     if reading.loops:
         found.warnings.append(f"{reading.loops:,} edge(s) lead from a node to itself. They are left out.")
     if reading.unknown:

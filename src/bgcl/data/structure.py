@@ -4,6 +4,8 @@ Each node belongs to one of 8,192 columns, given by a hash of its id. The entry 
 of this column among its neighbors and itself, as a text counts its words. So nodes with common neighbors have similar
 rows. The degree is one of 16 classes, each twice as wide as the one before.
 
+Weights, types and directions of edges do not count here.
+
 The column of a node depends only on its id. So nodes that are added later get attributes that fit the training graph.
 """
 
