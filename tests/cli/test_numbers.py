@@ -60,6 +60,10 @@ WRONG = {
     "a measure of classes": (["rank", "r", "--by", "entropy"], "does not fit labels that are numbers"),
     "plots": (["evaluate", "r", "--plots", "x"], "--appendix, --plots and --spread-labels are for classes"),
     "a level of classes": (["predict", "r", "--out", "p.csv", "--task", "classes", "--level", "0.9"], "--level is for"),
+    "predict small": (["predict", "r", "--out", "p.csv", "--small-classes", "merge"], "--small-classes is for classes"),
+    "rank small": (["rank", "r", "--small-classes", "merge"], "--small-classes is for classes"),
+    "report small": (["report", "r", "--small-classes", "merge"], "--small-classes is for classes"),
+    "evaluate small": (["evaluate", "r", "--small-classes", "merge"], "--small-classes is for classes"),
     "an unknown task": (["predict", "r", "--out", "p.csv", "--task", "clases"], "Did you mean classes"),
     "a level": (["predict", "r", "--out", "p.csv", "--level", "2"], "between 0 and 1"),
 }

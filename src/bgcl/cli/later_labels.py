@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from bgcl.estimator import BGCL
 
+LEAVE_OUT = "leave-out"  # what --small-classes is by default
+
 
 @dataclass(frozen=True)
 class LabelChoice:
@@ -73,11 +75,18 @@ def settled(data: "Data", other: "Data | None", small: str, quiet: bool) -> "tup
     from bgcl.downstream.splits import has_numbers
 
     if has_numbers(data) or (other is not None and has_numbers(other)):
+        refuse_small_classes(small)
         return data, other, {}
     data, other, note = settle_classes(data, other, small=small)
     if note and not quiet:
         print(visible(f"Note: {note}"), file=sys.stderr)
     return data, other, {"small_classes": note} if note else {}
+
+
+def refuse_small_classes(small: str) -> None:
+    """Refuse `--small-classes` if the labels are numbers."""
+    if small != LEAVE_OUT:
+        raise BGCLError("--small-classes is for classes, and the labels are numbers: leave it out.")
 
 
 def training_labels(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bgcl.cli.floors_shown import beside, floors_of_fold
-from bgcl.cli.later_labels import LabelChoice, relabeled, settled, training_labels
+from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
 from bgcl.cli.numbers import facts_of
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
@@ -84,6 +84,7 @@ def predict(
     if has_numbers(data) or (labels_from is not None and has_numbers(labels_from)):
         if spread_labels is not None:
             raise BGCLError("--spread-labels is for classes, and the labels are numbers: leave it out.")
+        refuse_small_classes(small_classes)
         share = 0.9 if level is None else level
         numbers = predict_numbers(
             model, data, samples=samples, level=share, seed=seed, labels_from=labels_from, progress=show

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bgcl.cli.later_labels import LabelChoice, relabeled, settled, training_labels
+from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
     TABLE_FILE,
@@ -103,6 +103,8 @@ def rank(
     if measure not in LABEL_FREE:
         labels_from = training_labels(model, data, run, graph, choice, quiet)
     numbers = has_numbers(data) or (labels_from is not None and has_numbers(labels_from))
+    if numbers:
+        refuse_small_classes(small_classes)
     measure = measure or ("variance" if numbers else "least_confidence")
     if measure not in LABEL_FREE:
         if numbers != (measure in OF_NUMBERS):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bgcl.cli.floors_shown import beside, floors_of_fold
-from bgcl.cli.later_labels import LabelChoice, relabeled, settled
+from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled
 from bgcl.cli.opening import kept_in, open_run
 from bgcl.cli.options import (
     DrawSeed,
@@ -60,6 +60,7 @@ def report(
     json: Json = False,
 ) -> None:
     """Write one HTML page that works offline: map of the nodes, uncertainty, nodes to review, training."""
+    from bgcl.downstream.splits import has_numbers
     from bgcl.reporting.report.page import check_out
     from bgcl.reporting.report.page import report as write
 
@@ -69,7 +70,9 @@ def report(
     choice.check(None)
     model, data = open_run(run, graph, quiet)
     data, of_labels = relabeled(data, choice, quiet)
-    if data.y is not None and not data.y.is_floating_point() and bool((data.y >= 0).any()):
+    if has_numbers(data):
+        refuse_small_classes(small_classes)
+    elif data.y is not None and not data.y.is_floating_point() and bool((data.y >= 0).any()):
         data, _, of_classes = settled(data, None, small_classes, quiet)
         of_labels |= of_classes
     show = not (quiet or json)
