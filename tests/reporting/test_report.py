@@ -270,6 +270,23 @@ def test_curves_have_a_rate_for_each_mask_and_keep_both_ends_when_thinned():
     assert thin(history[:7], 50) == history[:7]
 
 
+@pytest.mark.parametrize("labeled", [40, 3, 0])
+def test_a_page_says_how_many_nodes_have_a_number_and_if_they_are_too_few(labeled):
+    data = make_graph()
+    data.y = data.x.sum(1)
+    data.y[labeled:] = float("nan")
+    model = BGCL(**narrow("gcn"), epochs=2).fit(data, progress=False)
+    found = gather(model, data, samples=4, tsne=False)
+    assert found.facts["Labeled"] == str(labeled)
+    assert ("variance" in found.measures) == (labeled == 40)
+    note = {
+        40: "Labels are numbers",
+        3: "There are no predictions: Only 3 nodes",
+        0: "There are no predictions: No node",
+    }
+    assert found.notes[0].startswith(note[labeled])
+
+
 def test_the_curve_of_a_relation_has_its_name():
     data = make_graph()
     data.edge_type = torch.arange(data.num_edges) % 2

@@ -103,8 +103,12 @@ def gather(
             "instead."
         )
     model.check_trained_on(data)
-    missing = _why_no_predictions(data)
-    numbers = predict_numbers(model, data, samples=samples, seed=seed) if has_numbers(data) else None
+    numbers, missing = None, _why_no_predictions(data)
+    if has_numbers(data):
+        try:
+            numbers = predict_numbers(model, data, samples=samples, seed=seed)
+        except BGCLError as error:  # too few numbers
+            missing = str(error)
     summary = DrawSummary.of(model, data, samples, seed=seed, predict=missing is None, kept=kept, progress=progress)
     moments, predictions = summary.moments, summary.predictions
     pairs = min(samples // 2, int(DISAGREEMENT_WORK / (data.num_nodes * min(data.num_nodes, MOST))))
@@ -134,7 +138,7 @@ def gather(
         node_map = make_map(moments.mean.cpu().numpy(), summary.first, seed=map_seed, tsne=tsne)
     return Contents(
         title=PurePath(model.graph_.name).stem or "graph",
-        facts=_facts(model, label, len(present), samples),
+        facts=_facts(model, _labeled(data, label), len(present), samples),
         ids=_ids(data),
         classes=classes,
         label=label,
@@ -195,12 +199,17 @@ def _predictions(
     return order, np.take_along_axis(found.probability, order, 1), result.scores(), result.reliability()
 
 
-def _facts(model: "BGCL", label: Array, classes: int, samples: int) -> dict[str, str]:
+def _labeled(data: "Data", label: Array) -> int:
+    """How many nodes have a label, a class or a number."""
+    return int((~data.y.isnan()).sum()) if has_numbers(data) else int((label >= 0).sum())
+
+
+def _facts(model: "BGCL", labeled: int, classes: int, samples: int) -> dict[str, str]:
     facts, graph = {}, model.graph_
     facts["Nodes"], facts["Edges"], facts["Attributes"] = (
         f"{count:,}" for count in (graph.nodes, graph.edges, graph.num_attributes)
     )
-    facts["Labeled"] = f"{int((label >= 0).sum()):,}" + (f", {classes} classes" if classes else "")
+    facts["Labeled"] = f"{labeled:,}" + (f", {classes} classes" if classes else "")
     facts["Epochs"] = how_long(model.history_, model.settings_)
     facts["Draws"] = f"{samples:,}"
     facts["Seed"] = str(model.settings_.seed)
