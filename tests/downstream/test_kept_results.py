@@ -13,6 +13,7 @@ import bgcl
 from bgcl import BGCL
 from bgcl.checkpoint import CHECKS
 from bgcl.checkpoint.tensors import read_tensor_file, write_tensor_file
+from bgcl.data import check_graph
 from bgcl.downstream import KeptResults
 from bgcl.downstream.kept_results import digest, moments_of
 from bgcl.model.posterior import Moments
@@ -113,9 +114,15 @@ def weights(data):
     return {"data": changed}
 
 
+def relations(data):
+    changed = data.clone()
+    changed.edge_type = torch.arange(data.edge_index.shape[1]) % 2
+    return {"data": changed}
+
+
 # For each argument of `predict` besides the model, something that gives other predictions.
 CHANGES = {
-    "data": (other_labels, other_ids, weights),
+    "data": (other_labels, other_ids, weights, relations),
     "samples": (lambda _: {"samples": 9},),
     "training_draws": (lambda _: {"training_draws": 3},),
     "folds": (lambda _: {"folds": 3},),
@@ -142,6 +149,16 @@ def test_the_digest_of_a_graph_does_not_depend_on_where_it_was_read_from(data):
     moved = data.clone()
     moved.name, moved.recipe = "elsewhere", object()
     assert digest(moved) == digest(data)
+
+
+def test_the_names_of_relations_change_the_digest(data):
+    typed = relations(data)["data"]
+    typed.edge_type_names = ["cites", "writes"]
+    renamed = typed.clone()
+    renamed.edge_type_names = ["writes", "cites"]
+    checked, other = check_graph(typed), check_graph(renamed)
+    assert checked.relations != other.relations
+    assert len({digest(each) for each in (data, typed, renamed, checked, other)}) == 5
 
 
 def test_another_model_finds_nothing_and_removes_what_is_stale(model, data, tmp_path):
