@@ -172,10 +172,10 @@ class DropNodes(Mask):
 class SelectSubgraph(DropNodes):
     """SubgraphSelection: keep a neighborhood that grows from a random node, the share `1 - pi` of all nodes.
 
-    In each step the neighborhood grows through a random edge at its border, with weights through a heavy one more often
-    in proportion to its weight. When it fills a component, it continues in
-    another one. A signal that needs an independent exponential time for each edge reaches the nodes in the same order,
-    so one run of Dijkstra's algorithm finds the order. A node's noise is its rank in this order.
+    In each step the neighborhood grows through a random edge at its border. If edges have weights, an edge is chosen
+    with a probability in proportion to its weight. When the neighborhood fills a component, it continues in another
+    one. A signal that needs an independent exponential time for each edge reaches the nodes in the same order, so one
+    run of Dijkstra's algorithm finds the order. A node's noise is its rank in this order.
     """
 
     kind = "subgraph"

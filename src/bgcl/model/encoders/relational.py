@@ -1,8 +1,7 @@
 r"""Encoders of graphs with several relations, such as edges of several types: each relation has weights of its own.
 
-- In layers, `U' = sum_r layer_r(A_r, U)` before the activation, as in R-GCN (Schlichtkrull et al., 2018) and, for the
-two
-  directions of edges, in Dir-GNN (Rossi et al., 2023).
+- In layers, `U' = sum_r layer_r(A_r, U)` before the activation, as in R-GCN (Schlichtkrull et al., 2018) and, for
+  the two directions of edges, in Dir-GNN (Rossi et al., 2023).
 - An encoder that is not made of such layers is there once for each relation, side by side.
 
 `A_r` has the weights of relation r, and 1 for self-connections.
