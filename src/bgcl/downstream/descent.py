@@ -5,6 +5,7 @@ step of length 1 nearly always right. The search along a direction only halves s
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,14 +46,21 @@ def minimize_together(
             if searches[i].moved(float(value), gradient)
         ]  # fmt: skip
         if moved:
-            pulled = np.stack([search.pulled() for search in moved])
-            changes = np.stack([search.pairs[-1][1] if search.pairs else search.gradient for search in moved])
-            directions, scales = np.split(inverse(np.concatenate([pulled, changes])), 2)
-            for search, direction, scale in zip(moved, directions, scales, strict=True):
-                search.aim(direction, scale, tolerance, most)
+            for search, turned in zip(moved, inverse(np.stack([search.gradient for search in moved])), strict=True):
+                search.aim(turned, tolerance, most)
         active = np.array([i for i in active if not searches[i].ended], dtype=np.int64)
     steps = max(search.steps for search in searches)
     return np.stack([search.point for search in searches]), steps, all(search.found for search in searches)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A step that is remembered."""
+
+    step: Array
+    change: Array  # of the gradient
+    turned: Array  # H times the change
+    product: float  # of the step and the change
 
 
 class _Search:
@@ -61,8 +69,10 @@ class _Search:
     def __init__(self, start: Array) -> None:
         self.point = self.trial = np.asarray(start, dtype=np.float64)
         self.value, self.gradient, self.direction = np.inf, np.zeros_like(self.point), np.zeros_like(self.point)
+        self.step, self.change = self.direction, self.direction  # the last step, and the change of the gradient
+        self.turned = np.zeros_like(self.point)  # H times the gradient, with the rough inverse H
         self.slope, self.length, self.tries, self.steps = 0.0, 1.0, 0, -1
-        self.pairs: list[tuple[Array, Array, float]] = []  # step, change of the gradient, their product
+        self.pairs: list[_Pair] = []
         self.ended = self.found = False
 
     def moved(self, value: float, gradient: Array) -> bool:
@@ -74,30 +84,31 @@ class _Search:
             self.length /= 2
             self.trial = self.point + self.length * self.direction
             return False
-        if self.steps >= 0:
-            step, change = self.trial - self.point, gradient - self.gradient
-            product = float(step @ change)
-            if product > 1e-12 * float(change @ change):
-                self.pairs = [*self.pairs[1 - PAIRS :], (step, change, product)]
+        self.step, self.change = self.trial - self.point, gradient - self.gradient
         self.point, self.value, self.gradient, self.steps = self.trial, value, gradient, self.steps + 1
         return True
 
-    def pulled(self) -> Array:
-        """The first half of the two-loop recursion: the gradient without what the remembered steps say of it."""
-        left, self._shares = self.gradient.copy(), []
-        for step, change, product in reversed(self.pairs):
-            share = float(step @ left) / product
-            left -= share * change
-            self._shares.append(share)
-        return left
+    def aim(self, turned: Array, tolerance: float, most: int) -> None:
+        """The next trial point, by the two-loop recursion, from `H` times the gradient.
 
-    def aim(self, direction: Array, scaled_change: Array, tolerance: float, most: int) -> None:
-        """The second half, from `H pulled` and `H` times the last change of the gradient; then the next trial point."""
+        H is linear, so what it makes of a change of the gradient, and of the gradient without what the remembered
+        steps say of it, is known without another product.
+        """
+        product = float(self.step @ self.change)
+        if self.steps and product > 1e-12 * float(self.change @ self.change):
+            pair = _Pair(self.step, self.change, turned - self.turned, product)
+            self.pairs = [*self.pairs[1 - PAIRS :], pair]
+        self.turned, left, direction, shares = turned, self.gradient.copy(), turned.copy(), []
+        for pair in reversed(self.pairs):
+            share = float(pair.step @ left) / pair.product
+            left -= share * pair.change
+            direction -= share * pair.turned
+            shares.append(share)
         if self.pairs:
-            _, change, product = self.pairs[-1]
-            direction = direction * (product / max(float(change @ scaled_change), 1e-300))
-        for (step, change, product), share in zip(self.pairs, reversed(self._shares), strict=True):
-            direction = direction + step * (share - float(change @ direction) / product)
+            last = self.pairs[-1]
+            direction *= last.product / max(float(last.change @ last.turned), 1e-300)
+        for pair, share in zip(self.pairs, reversed(shares), strict=True):
+            direction += pair.step * (share - float(pair.change @ direction) / pair.product)
         self.direction, self.slope = -direction, -float(self.gradient @ direction)
         low = -self.slope / 2 <= tolerance * abs(self.value)  # the decrease of a Newton step
         self.found = low or float(np.abs(self.gradient).max()) <= FLAT

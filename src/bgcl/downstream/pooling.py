@@ -58,6 +58,7 @@ def pool_weights(logits: Array, y: Array) -> Array:
         The weights, `(heads,)`.
     """
     node = np.arange(len(y))
+    logits = np.ascontiguousarray(logits)  # otherwise, each product would copy them
 
     def objective(logs: Array) -> tuple[float, Array]:
         weights = np.exp(logs)

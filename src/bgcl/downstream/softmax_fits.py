@@ -68,11 +68,16 @@ class SoftmaxFits:
 
     def values(self, which: Array, parameters: Array, penalty: float) -> tuple[Array, Array]:
         """Losses `(A,)` and gradients `(A, D)` of some of the problems at parameters `(A, D)`."""
+        losses, gradients = self._values(which, self._by_class(parameters), penalty)
+        return losses, self._by_column(gradients)
+
+    def _values(self, which: Array, parameters: Array, penalty: float) -> tuple[Array, Array]:
+        """The same for parameters of which each class has one row: no product needs a copy in another order."""
         (samples, nodes, width), A, C = self.draws.shape, len(which), self.classes
-        W, c = self._split(parameters)  # (A, d, C), (A, C)
-        stacked = np.ascontiguousarray(W.transpose(0, 2, 1), dtype=self.draws.dtype).reshape(A * C, width)
+        W, c = self._rows(parameters)  # (A C, d), (A, C)
+        stacked = W.astype(self.draws.dtype)
         bias = c.astype(self.draws.dtype)[:, :, None, None]
-        loss = penalty / 2 * np.square(W).sum((1, 2)) + np.log(samples) * self.train[which].sum(1)
+        loss = penalty / 2 * np.square(W).reshape(A, -1).sum(1) + np.log(samples) * self.train[which].sum(1)
         slope, slope_c = np.zeros((A * C, width)), np.zeros((A, C))
         for start in range(0, nodes, self.block):
             rows = self.draws[:, start : start + self.block]  # (S, b, d)
@@ -94,33 +99,33 @@ class SoftmaxFits:
             for s, draw in enumerate(rows):
                 slope += np.ascontiguousarray(p[:, :, s]).reshape(A * C, -1) @ draw
             slope_c += p.sum((2, 3), dtype=np.float64)
-        slope = slope.reshape(A, C, width).transpose(0, 2, 1) + penalty * W
+        slope += penalty * W
         return loss, np.concatenate([slope.reshape(A, -1), slope_c], 1)
 
     def solve(self, C: float, start: Array, tolerance: float, most: int) -> tuple[Array, int, bool]:
         """The solutions from `start`, both `(F, D)`; the number of steps, and whether they were enough."""
         q = max(self._variance(start), 1e-4)
-        width, divided = self.draws.shape[2], self._division(q, C)
+        divided = self._division(q, C)
         of_bias = q * float(self.train.sum(1).mean())
 
         def inverse(vectors: Array) -> Array:
-            W, c = self._split(vectors)
-            columns = W.transpose(1, 0, 2).reshape(width, len(vectors) * self.classes)
-            solved = divided(columns).reshape(width, len(vectors), self.classes).transpose(1, 0, 2)
-            return np.concatenate([solved.reshape(len(vectors), -1), c / of_bias], 1)
+            W, c = self._rows(vectors)
+            return np.concatenate([divided(W).reshape(len(vectors), -1), c / of_bias], 1)
 
-        return minimize_together(
-            lambda which, points: self.values(which, points, 1 / C), start, inverse, tolerance=tolerance, most=most
-        )
+        found, steps, enough = minimize_together(
+            lambda which, points: self._values(which, points, 1 / C), self._by_class(start), inverse,
+            tolerance=tolerance, most=most,
+        )  # fmt: skip
+        return self._by_column(found), steps, enough
 
     def _division(self, q: float, C: float) -> Callable[[Array], Array]:
-        """Multiplies columns `(d, k)` with the inverse of `q X'X + 1/C`."""
+        """Multiplies rows `(k, d)` with the inverse of `q X'X + 1/C`."""
         width = self.draws.shape[2]
         if self.rotated or not width:
-            diagonal = q * self.squares[:, None] + 1 / C
-            return lambda columns: columns / diagonal
+            diagonal = q * self.squares + 1 / C
+            return lambda rows: rows / diagonal
         factor = cho_factor(q * self.gram + np.eye(width) / C, overwrite_a=True, check_finite=False)
-        return lambda columns: np.asarray(cho_solve(factor, columns, check_finite=False))
+        return lambda rows: np.asarray(cho_solve(factor, rows.T, check_finite=False)).T
 
     def _variance(self, parameters: Array) -> float:
         """The mean of `p (1 - p)` over some nodes, classes and problems."""
@@ -134,6 +139,22 @@ class SoftmaxFits:
     def _split(self, parameters: Array) -> tuple[Array, Array]:
         """W `(A, d, C)` and c `(A, C)`."""
         return split(parameters, self.draws.shape[2], self.classes)
+
+    def _rows(self, parameters: Array) -> tuple[Array, Array]:
+        """W `(A C, d)` and c `(A, C)` of parameters of which each class has one row."""
+        cut = self.draws.shape[2] * self.classes
+        return np.ascontiguousarray(parameters[:, :cut]).reshape(-1, self.draws.shape[2]), parameters[:, cut:]
+
+    def _by_class(self, parameters: Array) -> Array:
+        """Parameters `(A, D)` with W in the order `(C, d)` instead of `(d, C)`."""
+        W, c = self._split(parameters)
+        return np.concatenate([W.transpose(0, 2, 1).reshape(len(W), -1), c], 1)
+
+    def _by_column(self, parameters: Array) -> Array:
+        """The opposite of `_by_class`."""
+        W, c = self._rows(parameters)
+        W = W.reshape(len(c), self.classes, self.draws.shape[2])
+        return np.concatenate([W.transpose(0, 2, 1).reshape(len(c), -1), c], 1)
 
 
 def split(parameters: Array, width: int, classes: int) -> tuple[Array, Array]:
