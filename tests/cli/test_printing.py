@@ -82,3 +82,10 @@ def test_an_error_does_not_move_the_cursor(run):
     code, out, err = run("train", "no\x1b[2Jgraph", "--out", "r")
     check_refused((code, out, err), "no\\x1b[2Jgraph")
     assert "\x1b" not in err
+
+
+def test_lines_in_a_pipe_do_not_end_in_blanks(run):
+    for command in (["inspect", "cora"], ["data", "list"]):
+        code, out, _ = run(*command)
+        assert code == 0
+        assert [line for line in out.splitlines() if line != line.rstrip()] == []

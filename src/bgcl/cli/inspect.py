@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from bgcl.cli import options
 from bgcl.cli.opening import load_graph
-from bgcl.cli.printing import console, print_json, visible
+from bgcl.cli.printing import print_json, print_rich, visible
 from bgcl.progress import stage
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _print(graph: str, found: "Inspection") -> None:
             table.add_row(name, Text(visible(text)))
     for number, warning in enumerate(found.warnings):
         table.add_row("" if number else "check", Text(visible(f"- {warning}")))
-    console().print(table)
+    print_rich(table)
 
 
 def _weights(found: "Inspection") -> str:

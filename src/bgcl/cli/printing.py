@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.table import Table
 
     from bgcl.augmentation.drop_rates import RatePosterior
     from bgcl.estimator import BGCL
@@ -31,15 +31,22 @@ def print_table(rows: list[dict[str, Any]]) -> None:
         table.add_column(Text(visible(name)), justify="left" if _is_words(value) else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_text(name, value)) for name, value in row.items()))
-    console().print(table)
+    print_rich(table)
 
 
-def console() -> "Console":
-    """Standard output. Lines are cut only on a terminal."""
+def print_rich(table: "Table") -> None:
+    """Print a table of rich. In a pipe or a file, lines are as long as they have to be, without blanks at their end."""
     from rich.console import Console
 
-    found = Console(highlight=False, markup=False)
-    return found if found.is_terminal else Console(highlight=False, markup=False, width=1_000_000)
+    console = Console(highlight=False, markup=False)
+    if console.is_terminal:
+        console.print(table)
+        return
+    wide = Console(highlight=False, markup=False, width=1_000_000)
+    with wide.capture() as captured:
+        wide.print(table)
+    for line in captured.get().removesuffix("\n").split("\n"):
+        print(line.rstrip(" "))
 
 
 def _is_words(value: Any) -> bool:
