@@ -12,7 +12,18 @@ from typing import Any
 
 HERE = Path(__file__).parent
 # The order of the page.
-KINDS = ("tables_contents", "folders", "csv", "parquet", "npz", "graphml", "memory", "releases", "commands")
+KINDS = (
+    "tables_contents",
+    "folders",
+    "relations",
+    "csv",
+    "parquet",
+    "npz",
+    "graphml",
+    "memory",
+    "releases",
+    "commands",
+)
 
 
 @dataclass(frozen=True)

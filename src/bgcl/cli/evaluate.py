@@ -11,6 +11,7 @@ from bgcl.cli.later_labels import LabelChoice, relabeled, settled
 from bgcl.cli.numbers import evaluate_numbers
 from bgcl.cli.opening import kept_in, open_run
 from bgcl.cli.options import (
+    SMALL,
     TABLE_FILE,
     DrawSeed,
     ForgetLabels,
@@ -80,7 +81,7 @@ def evaluate(
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
-    small_classes: SmallClasses = "leave-out",
+    small_classes: SmallClasses = SMALL,
     spread_labels: SpreadLabels = None,
     keep: Keep = True,
     quiet: Quiet = False,

@@ -9,6 +9,7 @@ from bgcl.errors import BGCLError
 
 _TABLES = "Your own tables (columns that you do not name are inferred and reported)"
 WORDS = 2000  # default of --words
+SMALL = "leave-out"  # what becomes of small classes if nobody says
 MOST_SAMPLES = 10_000  # a hundred are enough; a million take hours, also on a small graph
 
 
@@ -22,6 +23,22 @@ def _check_samples(samples: int | None) -> int | None:
     if samples is not None and samples > MOST_SAMPLES:
         raise BGCLError(f"--samples must be at most {MOST_SAMPLES:,}. Got {samples} instead.")
     return samples
+
+
+def _check_level(level: float | None) -> float | None:
+    if level is not None:
+        from bgcl.downstream.numbers import check_level
+
+        check_level(level)
+    return level
+
+
+def _check_way(small: str) -> str:
+    if small != SMALL:
+        from bgcl.downstream.small_classes import check_way
+
+        check_way(small)
+    return small
 
 
 def _column(flag: str, text: str) -> Any:
@@ -216,7 +233,7 @@ LaterTask = Annotated[
 ]  # fmt: skip
 Level = Annotated[
     float | None,
-    typer.Option("--level", metavar="SHARE",
+    typer.Option("--level", metavar="SHARE", callback=_check_level,
                  help="Share of the nodes whose number is in its interval, if labels are numbers. Default: 0.9."),
 ]  # fmt: skip
 Floors = Annotated[
@@ -227,7 +244,7 @@ Floors = Annotated[
 ]
 SmallClasses = Annotated[
     str,
-    typer.Option("--small-classes", metavar="WAY",
+    typer.Option("--small-classes", metavar="WAY", callback=_check_way,
                  help="What becomes of classes with fewer than 3 labeled nodes: leave-out (their nodes count as "
                  "unlabeled), merge (one class of them) or keep (no node of theirs is held out). If fewer than two "
                  "classes would be left, all are kept."),

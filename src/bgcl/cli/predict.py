@@ -10,6 +10,7 @@ from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, 
 from bgcl.cli.numbers import facts_of
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
+    SMALL,
     TABLE_FILE,
     DrawSeed,
     Floors,
@@ -51,7 +52,7 @@ def predict(
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
-    small_classes: SmallClasses = "leave-out",
+    small_classes: SmallClasses = SMALL,
     level: Level = None,
     floors: Floors = True,
     spread_labels: SpreadLabels = None,

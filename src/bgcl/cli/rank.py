@@ -8,6 +8,7 @@ import typer
 from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
+    SMALL,
     TABLE_FILE,
     DrawSeed,
     ForgetLabels,
@@ -72,7 +73,7 @@ def rank(
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
-    small_classes: SmallClasses = "leave-out",
+    small_classes: SmallClasses = SMALL,
     spreadsheet_safe: SpreadsheetSafe = False,
     keep: Keep = True,
     quiet: Quiet = False,

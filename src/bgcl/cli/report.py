@@ -9,6 +9,7 @@ from bgcl.cli.floors_shown import beside, floors_of_fold
 from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled
 from bgcl.cli.opening import kept_in, open_run
 from bgcl.cli.options import (
+    SMALL,
     DrawSeed,
     Floors,
     ForgetLabels,
@@ -53,7 +54,7 @@ def report(
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
-    small_classes: SmallClasses = "leave-out",
+    small_classes: SmallClasses = SMALL,
     floors: Floors = True,
     keep: Keep = True,
     quiet: Quiet = False,

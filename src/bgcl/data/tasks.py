@@ -10,7 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from bgcl.data.missing_labels import LabelRules
-from bgcl.errors import BGCLError, nearest
+from bgcl.errors import BGCLError
 
 TASKS = ("classes", "numbers")
 MOST_CODES = 64  # whole numbers with more different values are numbers, unless they count the classes
@@ -20,7 +20,7 @@ FEW_CODES = 20  # whole numbers with more different values are worth a word
 def check_task(task: str | None) -> None:
     """Refuse a task that does not exist."""
     if task is not None and task not in TASKS:
-        raise BGCLError(f"There is no task '{task}'. {nearest(task, TASKS)}")
+        raise BGCLError(f"--task must be {' or '.join(TASKS)}. Got '{task}' instead.")
 
 
 def task_of_labels(values: Any, labeled: int, name: str, rules: LabelRules) -> str:

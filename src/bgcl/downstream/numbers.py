@@ -78,6 +78,12 @@ def evaluate_numbers(
     ]
 
 
+def check_level(level: object) -> None:
+    """Refuse what is no share of nodes."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise BGCLError(f"The level of an interval must be between 0 and 1. Got {shown(level)} instead.")
+
+
 def predict_numbers(
     model: "BGCL", data: "Data", *, samples: int = 100, level: float = LEVEL, seed: int | None = None,
     labels_from: "Data | None" = None, progress: bool = False,
@@ -117,8 +123,7 @@ def predict_numbers_of_draws(
     labels_from: "Data | None" = None, others: Iterable[Tensor] | None = None,
 ) -> PredictedNumbers:  # fmt: skip
     """`predict_numbers` from a stream of draws, of which the first `training` train the heads."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise BGCLError(f"The level of an interval must be between 0 and 1. Got {shown(level)} instead.")
+    check_level(level)
     running = RunningMoments()
     stream = (running.add(draw).cpu().numpy() for draw in draws)
     first = list(islice(stream, training))

@@ -22,6 +22,12 @@ OTHER = "(other)"  # the name of merged classes
 SHOWN = 5  # classes that a note names
 
 
+def check_way(small: str) -> None:
+    """Refuse what is no way to treat small classes."""
+    if small not in WAYS:
+        raise BGCLError(f"Unknown way to treat small classes '{small}'. {nearest(small, WAYS)}")
+
+
 def settle_classes(
     data: "Data", other: "Data | None" = None, *, small: str = "leave-out"
 ) -> "tuple[Data, Data | None, str]":
@@ -44,8 +50,7 @@ def settle_classes(
     >>> settle_classes(data)[2]
     'Class 1 has fewer than 3 labeled nodes and is left out (--small-classes merge or keep for another way).'
     """
-    if small not in WAYS:
-        raise BGCLError(f"Unknown way to treat small classes '{small}'. {nearest(small, WAYS)}")
+    check_way(small)
     known = gather_labels(data, other)
     counts = np.bincount(known.labels)
     few = np.flatnonzero((counts > 0) & (counts < FEWEST))
