@@ -189,6 +189,25 @@ def test_heterogeneous_data_that_cannot_be_is_refused() -> None:
     unknown["user"].x = torch.ones(3)
     with pytest.raises(BGCLError, match=r"must have the shape \(3, attributes\)"):
         bgcl.graph_from(unknown)
+    flat = films()
+    flat["user", "rates", "film"].edge_index = torch.tensor([0, 1])
+    with pytest.raises(BGCLError, match=r"must have the shape \(2, edges\)"):
+        bgcl.graph_from(flat)
+
+
+@pytest.mark.parametrize(("end", "node", "name"), [(0, 2, "user"), (0, -1, "user"), (1, 3, "film"), (1, -1, "film")])
+def test_an_edge_to_a_node_that_its_type_lacks_does_not_lead_to_another_type(end: int, node: int, name: str) -> None:
+    data = films()
+    data["user", "rates", "film"].edge_index[end, 0] = node
+    with pytest.raises(BGCLError, match=f"edge_index has the node {node}, but '{name}' has only"):
+        bgcl.graph_from(data)
+
+
+def test_a_type_without_nodes_has_a_column_too() -> None:
+    data = films()
+    data["writer"].num_nodes = 0
+    found = bgcl.graph_from(data)
+    assert found.x.shape[1] == len(found.attribute_names) == 5
 
 
 def test_a_matrix_has_directions_if_the_user_says_so() -> None:

@@ -32,7 +32,7 @@ def as_one_graph(graph: HeteroData) -> Data:
     start = dict(zip(kinds, accumulate([0, *counts]), strict=False))
     attributes = [_attributes(graph[kind], count) for kind, count in zip(kinds, counts, strict=True)]
     which = np.repeat(np.arange(len(kinds)), counts)
-    marks = csr_matrix((np.ones(len(which), np.float32), (np.arange(len(which)), which)))
+    marks = csr_matrix((np.ones(len(which), np.float32), (np.arange(len(which)), which)), (len(which), len(kinds)))
     out = Data(x=csr_tensor(csr_matrix(hstack([block_diag(attributes, format="csr"), marks], format="csr"))))
     out.attribute_names = [
         f"{kind} {name}" for kind, x in zip(kinds, attributes, strict=True) for name in range(x.shape[1])
@@ -74,6 +74,7 @@ def _add_edges(out: Data, graph: HeteroData, start: dict[str, int]) -> None:
         if _is_reverse(graph, source, relation, target):
             continue
         found = store.edge_index.detach().cpu()
+        _check_ends(graph, (source, relation, target), found)
         pairs.append(torch.stack([found[0] + start[source], found[1] + start[target]]))
         types.append(torch.full((found.shape[1],), len(names)))
         weight = store.get("edge_weight")
@@ -84,6 +85,19 @@ def _add_edges(out: Data, graph: HeteroData, start: dict[str, int]) -> None:
     out.edge_index, out.edge_type, out.edge_type_names = torch.cat(pairs, 1), torch.cat(types), names
     if any(graph[kind].get("edge_weight") is not None for kind in graph.edge_types):
         out.edge_weight = torch.cat(weights)
+
+
+def _check_ends(graph: HeteroData, kind: tuple[str, str, str], ends: Tensor) -> None:
+    """Refuse an edge to a node that its type does not have: it would lead to a node of another type."""
+    if ends.dim() != 2 or len(ends) != 2:
+        raise BGCLError(f"data['{' '.join(kind)}'].edge_index must have the shape (2, edges). Got {tuple(ends.shape)}.")
+    for name, numbers in zip((kind[0], kind[2]), ends, strict=True):
+        wrong = numbers[(numbers < 0) | (numbers >= _count(graph, name))]
+        if len(wrong):
+            raise BGCLError(
+                f"data['{' '.join(kind)}'].edge_index has the node {int(wrong[0])}, but '{name}' has only "
+                f"{_count(graph, name)} nodes, counted from 0. Correct the edges."
+            )
 
 
 def _is_reverse(graph: HeteroData, source: str, relation: str, target: str) -> bool:
