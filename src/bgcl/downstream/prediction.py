@@ -1,4 +1,7 @@
-"""Predictions for every node of a graph. No head predicts a node that it was trained on."""
+"""Predictions for every node of a graph. No head predicts a node that it was trained on, unless the class is too small.
+
+A class with fewer than three labeled nodes cannot be held out: if it is kept, the labels of its nodes predict them.
+"""
 
 import os
 from collections import deque
@@ -113,7 +116,8 @@ def predict(
         training_draws: how many of them train the heads. Default: 20, or 2 for embeddings in parts, and at most half
             of the samples.
         folds: the number of folds; fewer if a class has fewer labeled nodes. No fold holds out a class with fewer
-            than three, see `bgcl.downstream.settle_classes` for other ways.
+            than three, whose nodes are then predicted with their own labels; see `bgcl.downstream.settle_classes` for
+            other ways.
         seed: seed of the draws. Default: the seed of the model.
         labels_from: a graph with more labels, such as the training graph. A node that has a label in both graphs, by
             its id, has that of `data`. Classes are matched by their names.

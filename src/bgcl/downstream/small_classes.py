@@ -38,7 +38,8 @@ def settle_classes(
         other: another graph with more labels, see `labels_from` of `bgcl.predict`.
         small: "leave-out": their nodes count as unlabeled; "merge": they become one class, which is left out if it is
             small too; "keep": they are classes like others, but no node of theirs is held out, because the rest would
-            be too few to learn from. If fewer than two classes would be left, all are kept.
+            be too few to learn from, so their own labels predict them. If fewer than two classes would be left, all are
+            kept.
 
     Returns:
         The graphs with the labels to use, and a sentence on what was done; it is empty if no class is small.
