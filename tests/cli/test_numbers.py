@@ -64,7 +64,7 @@ WRONG = {
     "rank small": (["rank", "r", "--small-classes", "merge"], "--small-classes is for classes"),
     "report small": (["report", "r", "--small-classes", "merge"], "--small-classes is for classes"),
     "evaluate small": (["evaluate", "r", "--small-classes", "merge"], "--small-classes is for classes"),
-    "an unknown task": (["predict", "r", "--out", "p.csv", "--task", "clases"], "Did you mean classes"),
+    "an unknown task": (["predict", "r", "--out", "p.csv", "--task", "clases"], "--task must be classes or numbers"),
     "a level": (["predict", "r", "--out", "p.csv", "--level", "2"], "between 0 and 1"),
 }
 

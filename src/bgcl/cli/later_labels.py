@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgcl.cli.opening import graph_of
+from bgcl.cli.options import SMALL
 from bgcl.cli.printing import visible
 from bgcl.errors import BGCLError
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from bgcl.estimator import BGCL
-
-LEAVE_OUT = "leave-out"  # what --small-classes is by default
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def settled(data: "Data", other: "Data | None", small: str, quiet: bool) -> "tup
 
 def refuse_small_classes(small: str) -> None:
     """Refuse `--small-classes` if the labels are numbers."""
-    if small != LEAVE_OUT:
+    if small != SMALL:
         raise BGCLError("--small-classes is for classes, and the labels are numbers: leave it out.")
 
 
