@@ -215,6 +215,8 @@ def test_a_class_with_two_labeled_nodes_does_not_keep_the_page_from_predicting(m
     assert found.likeliest is not None
     assert [figures.title for figures in found.figures] == ["Classes", "Which class is taken for which"]
     assert [row[-1] for row in found.figures[0].rows] == ["2", "3"]
+    assert [figures.matrix for figures in found.figures] == [False, True]
+    assert found.figures[1].head[1:] == [row[0] for row in found.figures[1].rows]
 
 
 def test_the_page_has_the_ids_and_class_names_of_the_graph(model):

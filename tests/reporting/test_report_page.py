@@ -232,3 +232,13 @@ def test_ids_that_look_like_markup_are_shown_as_text(opened):
 def test_small_and_larger_graphs_with_many_classes(opened, nodes):
     page = opened(make_contents(nodes, 20, unlabeled=0.0))
     assert re.match(r"^[\d,]+ of [\d,]+ nodes$", page.text_content("#count"))
+
+
+def test_classes_with_the_same_color_have_another_shape(opened):
+    page = opened(make_contents(600, 24, unlabeled=0.0))
+    page.select_option("#color", "label")
+    looks = page.evaluate(
+        """() => [...document.querySelectorAll("#legend path")].map((path) =>
+        path.getAttribute("d") + path.getAttribute("fill"))"""
+    )
+    assert len(looks) == len(set(looks)) == 24

@@ -15,12 +15,13 @@ MOST = 20  # classes whose confusion matrix is shown
 
 @dataclass(frozen=True)
 class Figures:
-    """A table of texts with a title and an explanation."""
+    """A table of texts with a title and an explanation; in a matrix, rows and columns are the same things."""
 
     title: str
     head: list[str]
     rows: list[list[str]]
     words: str
+    matrix: bool = False
 
 
 def class_figures(label: Array, predicted: Array, names: Sequence[str]) -> list[Figures]:
@@ -29,7 +30,7 @@ def class_figures(label: Array, predicted: Array, names: Sequence[str]) -> list[
     found = Confusion.of(label[known], predicted[known], len(names))
     columns = (found.precision, found.recall, found.f1)
     rows = [
-        [name, *(f"{values[i]:.3f}" for values in columns), f"{found.support[i]:.0f}"] for i, name in enumerate(names)
+        [name, *(f"{values[i]:.3f}" for values in columns), f"{found.support[i]:,.0f}"] for i, name in enumerate(names)
     ]
     tables = [
         Figures(
@@ -39,11 +40,12 @@ def class_figures(label: Array, predicted: Array, names: Sequence[str]) -> list[
         )
     ]  # fmt: skip
     if len(names) <= MOST:
-        counts = [[name, *(f"{count:.0f}" for count in row)] for name, row in zip(names, found.matrix, strict=True)]
+        counts = [[name, *(f"{count:,.0f}" for count in row)] for name, row in zip(names, found.matrix, strict=True)]
         tables.append(
             Figures(
-                "Which class is taken for which", ["Label", *(f"as {name}" for name in names)], counts,
-                "The number of labeled nodes of each class (rows) that are predicted as each class (columns).",
+                "Which class is taken for which", ["Label / predicted", *names], counts,
+                "The number of labeled nodes of each class (rows) that are predicted as each class (columns). Those on "
+                "the diagonal are predicted correctly.", matrix=True,
             )
         )  # fmt: skip
     return tables
@@ -52,5 +54,5 @@ def class_figures(label: Array, predicted: Array, names: Sequence[str]) -> list[
 def floor_figures(rows: Sequence[dict[str, Any]], verdict: str, nodes: int) -> Figures:
     """Predictions that need no training, next to the model."""
     texts = [[value if isinstance(value, str) else f"{value:.3f}" for value in row.values()] for row in rows]
-    words = f"{verdict} All are compared on {nodes} labeled nodes that none of them has learned from."
+    words = f"{verdict} All are compared on {nodes:,} labeled nodes that none of them has learned from."
     return Figures("Does the model pay?", [name[0].upper() + name[1:] for name in rows[0]], texts, words)

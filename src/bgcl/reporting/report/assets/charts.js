@@ -14,7 +14,7 @@ function ticks(low, high, count = 5) {
   for (let v = Math.ceil(low / size - 1e-9) * size; v <= high + size * 1e-9; v += size) found.push(Math.abs(v) < size / 1e6 ? 0 : v);
   return found;
 }
-const tickText = (value) => (Math.abs(value) >= 1e4 || (value && Math.abs(value) < 1e-3) ? value.toExponential(0) : String(+value.toPrecision(4)));
+const tickText = (value) => (Math.abs(value) >= 1e4 || (value && Math.abs(value) < 1e-3) ? value.toExponential(0) : String(+value.toPrecision(5)));
 
 // An empty chart with axes. Returns functions that draw into it.
 function chart(parent, { width, height = 260, x, y, xLabel = "", yLabel = "", title, yTicks = 5, format = tickText }) {
@@ -27,6 +27,7 @@ function chart(parent, { width, height = 260, x, y, xLabel = "", yLabel = "", ti
     root.append(svg("text", { x: left - 7, y: py(v) + 4, "text-anchor": "end" }, format(v)));
   }
   for (const v of ticks(...x, width > 420 ? 6 : 4)) {
+    if (xLabel === "epoch" && !Number.isInteger(v)) continue;
     root.append(svg("text", { x: px(v), y: height - bottom + 17, "text-anchor": "middle" }, tickText(v)));
   }
   root.append(svg("line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));

@@ -20,8 +20,8 @@ const hexOf = (parts) => "#" + parts.map((p) => Math.round(p).toString(16).padSt
 const mix = (a, b, share) => hexOf(rgb(a).map((part, i) => part + (rgb(b)[i] - part) * share));
 
 const classColor = (c) => (c < 0 ? UNKNOWN[theme()] : PALETTE[theme()][c % 8]);
-// With more than eight classes, colors repeat with another shape.
-const classShape = (c) => (c < 0 ? 0 : classes.length <= 8 ? c % 4 : (c + Math.floor(c / 8)) % 6);
+// With more than eight classes, colors repeat with another shape: 48 classes look different.
+const classShape = (c) => (c < 0 ? 0 : classes.length <= 8 ? c % 4 : (c + 5 * Math.floor(c / 8)) % 6);
 
 // Color for a share from 0 (lowest) to 1 (highest). High uncertainty stands out: dark on light, bright on dark.
 function ramp(share) {

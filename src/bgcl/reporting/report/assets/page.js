@@ -11,7 +11,7 @@ if (judged) {
   const best = certainty(payload.first_measure), t = best.coverage.findIndex((share) => share >= 0.8);
   byId("lead").textContent =
     `The model predicts ${percent(s.accuracy)} of the labeled nodes correctly, and ${percent(best.accuracy[t])} of the ` +
-    `${Math.round(100 * best.coverage[t])} % that it is most certain about.`;
+    `${Math.round(100 * best.coverage[t])}\u00a0% that it is most certain about.`;
   const tiles = [
     ["Accuracy", percent(s.accuracy), "of the labeled nodes are predicted correctly; higher is better"],
     ["Calibration error", number(s.ece), "difference between confidence and accuracy (ECE); lower is better"],
