@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bgcl.cli.inspect import _percent
 from bgcl.cli.printing import print_table, visible
 from command_line import check_refused
 
@@ -89,3 +90,7 @@ def test_lines_in_a_pipe_do_not_end_in_blanks(run):
         code, out, _ = run(*command)
         assert code == 0
         assert [line for line in out.splitlines() if line != line.rstrip()] == []
+
+
+def test_a_small_share_is_not_written_as_nothing():
+    assert [_percent(share) for share in (0.0, 0.00089, 0.01, 0.254, 1.0)] == ["0%", "0.09%", "1%", "25%", "100%"]

@@ -60,7 +60,7 @@ def _print(graph: str, found: "Inspection") -> None:
         "weights": _weights(found),
         "relations": _few([f"{name} {count:,}" for name, count in found.relations.items()]),
         "components": f"{found.components:,}, the largest with {found.largest_component:,} nodes",
-        "attributes": f"{found.num_attributes:,}, of which {found.filled:.0%} are not zero",
+        "attributes": f"{found.num_attributes:,}, of which {_percent(found.filled)} are not zero",
         "columns": _few([f"{name} ({became})" for name, became in found.columns.items()]),
         "labels": f"{found.labeled:,} of {found.nodes:,} nodes ({found.labeled / found.nodes:.0%})",
         "numbers": _numbers(found),
@@ -72,6 +72,11 @@ def _print(graph: str, found: "Inspection") -> None:
     for number, warning in enumerate(found.warnings):
         table.add_row("" if number else "check", Text(visible(f"- {warning}")))
     print_rich(table)
+
+
+def _percent(share: float) -> str:
+    """A share in percent; a small one is not written as 0%."""
+    return f"{share:.0%}" if share >= 0.01 or not share else f"{share:.2%}"
 
 
 def _weights(found: "Inspection") -> str:
