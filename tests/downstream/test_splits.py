@@ -215,8 +215,8 @@ class TestRefused:
         data.y[int(torch.where(data.test_mask)[0][0])] = 5
         self.refused("Class 5 has no training node in split 1 of the protocol 'public'", data, "public")
 
-    def test_two_training_nodes_of_every_class_that_do_not_fit(self):
-        self.refused("10 of 100 labeled nodes train.*or use the protocol half", labeled_graph(100, classes=6))
+    def test_fewer_training_nodes_than_classes(self):
+        self.refused("10 of 100 labeled nodes train.*or use the protocol half", labeled_graph(100, classes=11))
 
     def test_an_unknown_protocol_names_the_nearest(self):
         self.refused("Unknown protocol 'grac'. Did you mean grace?", labeled_graph(), "grac")
@@ -251,3 +251,14 @@ class TestRefused:
 
 def test_labels_of_a_graph_are_minus_one_for_unlabeled_nodes():
     np.testing.assert_array_equal(labels_of(labeled_graph(5, 3, unlabeled=2)), [-1, -1, 2, 0, 1])
+
+
+def test_a_split_too_small_for_two_of_every_class_has_one_of_each():
+    data = Data(
+        x=torch.ones(54, 1), edge_index=torch.empty(2, 0, dtype=torch.long), y=torch.arange(54) % 3, num_nodes=54
+    )
+    for split in splits(data, "bgrl", 20):  # 5 of 54 nodes train
+        assert set(data.y[split.train].tolist()) == {0, 1, 2}
+    many = Data(x=torch.ones(54, 1), edge_index=data.edge_index, y=torch.arange(54) % 6, num_nodes=54)
+    with pytest.raises(BGCLError, match="too few for 6 classes"):
+        splits(many, "bgrl", 1)

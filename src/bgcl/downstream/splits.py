@@ -157,19 +157,21 @@ def _random(parts: tuple[float, float], default: int) -> Callable[["Data", int |
 
 
 def _with_every_class(nodes: Array, cut: int, labels: Array) -> Array:
-    """An order of nodes in which the first `cut` have two of every class, or all that there are.
+    """An order of nodes in which the first `cut` have two of every class, or one where two are too many.
 
     The order stays as it is if it has them. If not, the first nodes of a class that are further back change places with
-    the last ones of the class that has most. This class keeps two or more itself.
+    the last ones of the class that has most. This class keeps as many as it needs itself.
     """
     _, codes, counts = np.unique(labels[nodes], return_inverse=True, return_counts=True)
     wanted, have = np.minimum(counts, PAIR), np.bincount(codes[:cut], minlength=len(counts))
+    if wanted.sum() > cut:
+        wanted = np.minimum(counts, 1)
     if (have >= wanted).all():
         return nodes
     if wanted.sum() > cut:
         raise BGCLError(
-            f"{cut} of {len(nodes)} labeled nodes train, which is too few for two of each of {len(counts)} classes. "
-            "Label more nodes, or use the protocol half."
+            f"{cut} of {len(nodes)} labeled nodes train, which is too few for {len(counts)} classes. Label more nodes, "
+            "or use the protocol half."
         )
     order = np.arange(len(nodes))
     for few in np.flatnonzero(have < wanted):
