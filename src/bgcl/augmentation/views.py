@@ -22,9 +22,9 @@ class LayerMask:
     """The product of a layer's masks. None: nothing is masked."""
 
     connections: Tensor | None = None  # (E, B)
-    relations: Tensor | None = None  # (E, R), another factor for the connections of each relation
     columns: Tensor | None = None  # (F,)
     entries: Tensor | None = None  # (N, F) for dense features, (nonzeros,) for sparse ones
+    relations: Tensor | None = None  # (E, R), another factor for the connections of each relation
 
     def multiply(
         self, on: Literal["connections", "relations", "columns", "entries", "positives"], factor: Tensor
