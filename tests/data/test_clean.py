@@ -161,7 +161,7 @@ def test_bad_graph_is_a_one_line_error(change: dict[str, object], says: str):
 
 
 def test_other_graph_types_are_refused():
-    with pytest.raises(BGCLError, match="Got HeteroData instead"):
+    with pytest.raises(BGCLError, match="HeteroData has to be made one graph first"):
         check_graph(HeteroData())
 
 

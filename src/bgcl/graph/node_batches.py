@@ -37,7 +37,8 @@ class NodeBatches:
         self.total: Tensor = self.degree  # (N,), what a neighbor stands for
         self.until: Tensor | None = None  # (E,), the weight of the edges up to each one
         if graph.weights is not None:
-            of_edges = graph.weights.double().masked_fill(graph.is_self[:, 0], 0.0).cpu()  # some devices lack float64
+            # Some devices have no float64.
+            of_edges = graph.weights.cpu().double().masked_fill(graph.is_self[:, 0].cpu(), 0.0)
             self.until = of_edges.cumsum(0)
             self.total = row_sum(graph.connections, of_edges.float().to(graph.weights)[:, None])[:, 0]
         self.count = -(-graph.nodes // size)

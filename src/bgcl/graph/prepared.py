@@ -100,7 +100,7 @@ def relative_weights(data: Data, unit: float | None = None) -> Tensor | None:
     weights = data.get("edge_weight")
     if not unit:
         return None
-    return (torch.ones(data.num_edges) if weights is None else weights.cpu()).double() / unit
+    return torch.ones(data.num_edges, dtype=torch.float64) / unit if weights is None else weights.cpu().double() / unit
 
 
 def prepare(
@@ -145,8 +145,8 @@ def _relations(data: Data, names: Sequence[str], unit: float | None) -> Tensor:
     unit = mean_weight(data) if unit is None else unit
     for i, name in enumerate(names):
         if name in data.relations:
-            own = data.edge_relations[:, data.relations.index(name)].cpu()
-            found[:, i] = (own.double() / unit).float() if unit else (own > 0).float()
+            own = data.edge_relations[:, data.relations.index(name)].cpu().double()
+            found[:, i] = (own / unit if unit else own > 0).float()
     return found
 
 
