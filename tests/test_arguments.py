@@ -68,7 +68,7 @@ MODEL: dict[str, Case] = {
     "evaluate training": (lambda k: bgcl.evaluate(k.model, k.data, "half", 1, training_draws=0), "must be 1 or more"),
     "evaluate head": (lambda k: bgcl.evaluate(k.model, k.data, "half", head=MixtureClassifier()), "'head' must be"),
     "predict": (lambda k: bgcl.predict(None, k.data), "model must be a fitted bgcl.BGCL"),
-    "predict data": (lambda k: bgcl.predict(k.model, None, samples=8), "Data. Got NoneType"),
+    "predict data": (lambda k: bgcl.predict(k.model, None, samples=8), "Data. Got None"),
     "predict samples": (lambda k: bgcl.predict(k.model, k.data, samples="x"), "must be a whole number"),
     "predict folds": (lambda k: bgcl.predict(k.model, k.data, samples=8, folds=2.5), "'folds' must be a whole number"),
     "predict labels": (lambda k: bgcl.predict(k.model, k.data, samples=8, labels_from=5), "Data. Got"),

@@ -119,7 +119,8 @@ def labels_of(data: "Data") -> Array:
 
 def has_numbers(data: "Data") -> bool:
     """Whether the labels are numbers to predict, and not classes."""
-    return data.y is not None and data.y.is_floating_point() and data.y.dim() == 1
+    y = getattr(data, "y", None)
+    return y is not None and bool(y.is_floating_point()) and y.dim() == 1
 
 
 def numbers_of(data: "Data", *, may_be_empty: bool = False) -> Array:

@@ -78,7 +78,7 @@ def field_cells(
         for share, protocol in shares.items()
         for variant, how in _variants(method, quick is not None).items()
         if seed == 0 or (share != MORE and not variant)  # one seed is enough to see what labels, masks, heads change
-        if not variant or share != MORE  # and one share to see what masks and heads change
+        if variant in ("", EMBEDDINGS_ALONE) or share != MORE  # and one share to see what masks and heads change
     ]  # fmt: skip
 
 
