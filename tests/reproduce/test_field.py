@@ -48,7 +48,8 @@ class TestCells:
         assert shares.pop("lastfm") == ["half"]
         assert set(map(tuple, shares.values())) == {("bgrl", "bgrl-20")}
         assert {cell.label for cell in experiments.cells("field", datasets=["actor"])} == {
-            "", "20 % of the labels", "labels not spread", "labels not spread, 20 % of the labels", "without masks", "linear head", "pooled head",
+            "", "20 % of the labels", "labels not spread", "labels not spread, 20 % of the labels",
+            "without masks", "linear head", "pooled head",
         }  # fmt: skip
 
     def test_the_others_also_have_the_head_of_the_default_and_the_default_also_theirs(self, data, tmp_path):

@@ -142,8 +142,9 @@ class SoftmaxFits:
 
     def _rows(self, parameters: Array) -> tuple[Array, Array]:
         """W `(A C, d)` and c `(A, C)` of parameters of which each class has one row."""
-        cut = self.draws.shape[2] * self.classes
-        return np.ascontiguousarray(parameters[:, :cut]).reshape(-1, self.draws.shape[2]), parameters[:, cut:]
+        width = self.draws.shape[2]  # 0 if no column differs
+        cut, rows = width * self.classes, len(parameters) * self.classes
+        return np.ascontiguousarray(parameters[:, :cut]).reshape(rows, width), parameters[:, cut:]
 
     def _by_class(self, parameters: Array) -> Array:
         """Parameters `(A, D)` with W in the order `(C, d)` instead of `(d, C)`."""
