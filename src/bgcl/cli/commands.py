@@ -67,8 +67,9 @@ for command in (
     reproduce.reproduce,
 ):  # fmt: skip
     app.command(cls=Command)(command)
-data_app = typer.Typer(help="List, download and verify data sets.", no_args_is_help=True)
+data_app = typer.Typer(help="List, download and verify data sets, and make large graphs.", no_args_is_help=True)
 data_app.command("list", cls=Command)(data.data_list)
 data_app.command("get", cls=Command)(data.data_get)
 data_app.command("verify", cls=Command)(data.data_verify)
+data_app.command("make", cls=Command)(data.data_make)
 app.add_typer(data_app, name="data")

@@ -1,6 +1,7 @@
-"""`bgcl data`: list, download and verify data sets."""
+"""`bgcl data`: list, download and verify data sets, and make large random graphs."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -71,3 +72,40 @@ def data_verify(
             print(f"{v.name}: {v.note} ({v.place}, {v.digest[:12]})")
     if unknown := [v.name for v in found if not v.verified]:
         raise BGCLError(f"Not all data sets could be verified: no digest is published for {', '.join(unknown)}.")
+
+
+def data_make(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.")],
+    nodes: Annotated[float, typer.Option(help="Number of nodes, such as 1e6. Default: 10,000.")] = 10_000,
+    degree: Annotated[float | None, typer.Option(help="Average degree. Default: 20.")] = None,
+    attributes: Annotated[int | None, typer.Option(help="Attributes of a node. Default: 128.")] = None,
+    classes: Annotated[int | None, typer.Option(help="Number of classes. Default: 40.")] = None,
+    within: Annotated[float | None, typer.Option(help="Share of edges within a class. Default: 0.6.")] = None,
+    local: Annotated[
+        float | None, typer.Option(help="Share of edges within a small circle of a class. Default: 0.3.")
+    ] = None,
+    exponent: Annotated[float | None, typer.Option(help="Exponent of the power law of degrees. Default: 2.5.")] = None,
+    noise: Annotated[
+        float | None, typer.Option(help="Standard deviation of the noise in the attributes. Default: 4.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of every random number. Default: 0.")] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Make a large random graph with communities, as a folder of Parquet files that every command can read."""
+    from bgcl.data.generator import GraphPlan, write_parquet
+
+    if nodes != round(nodes, 0):
+        raise BGCLError(f"--nodes must be a whole number, such as 1e6. Got {nodes:g} instead.")
+    given: dict[str, Any] = {
+        "degree": degree, "attributes": attributes, "classes": classes, "within": within, "local": local,
+        "exponent": exponent, "noise": noise, "seed": seed,
+    }  # fmt: skip
+    plan = GraphPlan(nodes=int(nodes), **{name: value for name, value in given.items() if value is not None})
+    if (out / "nodes.parquet").exists() or (out / "edges.parquet").exists():
+        raise BGCLError(f"{out} already holds a graph. Name another folder.")
+    made = write_parquet(plan, out)
+    if json:
+        print_json({"folder": str(out), **made})
+    else:
+        say(f"{out}: {made['nodes']:,} nodes, {made['edges']:,} edges")
