@@ -131,7 +131,7 @@ HEADS: dict[str, Case] = {
        for name, value in (("C", True), ("C", "x"), ("folds", 1), ("normalize", "no"), ("kernel", "no"), ("parts", 0))},
     "targets of None": (lambda _: MixtureRegressor().fit(DRAWS, [None] * 20), "targets .* must be numbers"),
     "targets of text": (lambda _: MixtureRegressor().fit(DRAWS, ["a"] * 20), "targets must be one number"),
-    "level": (lambda _: MixtureRegressor(C=1.0).fit(DRAWS, Y).predict_interval(DRAWS, "x"), "between 0 and 1. Got 'x'"),
+    "level": (lambda _: MixtureRegressor(C=1.0).fit(DRAWS, Y).predict_interval(DRAWS, "x"), "such as 0.9. Got 'x'"),
 }  # fmt: skip
 
 

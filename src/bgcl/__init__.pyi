@@ -1,4 +1,5 @@
 # The public names. Each is imported when it is first used, so that `import bgcl` does not import torch.
+from .conformal.classifier import ConformalClassifier
 from .data.example import example_graph
 from .data.inspection import inspect
 from .data.own import graph_from
@@ -20,6 +21,7 @@ __version__: str
 __all__ = [
     "BGCL",
     "BGCLError",
+    "ConformalClassifier",
     "MixtureClassifier",
     "MixtureRegressor",
     "Settings",

@@ -108,7 +108,7 @@ class TestRegressor:
     @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, math.nan])
     def test_a_level_out_of_range_is_refused(self, level):
         draws, y = linear_data(nodes=20)
-        with pytest.raises(BGCLError, match=f"between 0 and 1. Got {level} instead"):
+        with pytest.raises(BGCLError, match=f"between 0 and 1, such as 0.9. Got {level} instead"):
             MixtureRegressor(1.0).fit(draws, y).predict_interval(draws, level)
 
     def test_cross_validation_needs_two_nodes(self):

@@ -27,7 +27,7 @@ def _check_samples(samples: int | None) -> int | None:
 
 def _check_level(level: float | None) -> float | None:
     if level is not None:
-        from bgcl.downstream.numbers import check_level
+        from bgcl.measures.levels import check_level
 
         check_level(level)
     return level

@@ -21,6 +21,7 @@ from torch_geometric.data import Data
 from bgcl.downstream.head import log_sum_exp
 from bgcl.downstream.kernel import Kernels
 from bgcl.errors import BGCLError
+from bgcl.measures.levels import rank_of_level
 from bgcl.measures.normal_mixtures import mixture_cdf, mixture_quantile
 
 Array = npt.NDArray[Any]
@@ -160,8 +161,7 @@ def calibrated_level(levels: Array, level: float) -> float:
     0.95
     """
     count = len(levels)
-    place = (count + 1) * level
-    rank = int(np.ceil(place - 1e-9)) if level >= 0.5 else int(np.floor(place + 1e-9))
+    rank = rank_of_level(count, level) if level >= 0.5 else count + 1 - rank_of_level(count, 1 - level)
     if not 1 <= rank <= count:  # more extreme than what so few nodes can tell
         return float(np.clip(level, 1e-9, 1 - 1e-9))
     return float(np.clip(levels[rank - 1], 1e-9, 1 - 1e-9))

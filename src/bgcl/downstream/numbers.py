@@ -11,13 +11,14 @@ import numpy.typing as npt
 from sklearn.model_selection import KFold
 from torch import Tensor
 
-from bgcl.arguments import check_model, shown, whole
+from bgcl.arguments import check_model, whole
 from bgcl.downstream.evaluation import default_training_draws
 from bgcl.downstream.known_labels import match_nodes, warn_without_ids
 from bgcl.downstream.number_head import LEAST, NumberColumns, NumberHead
 from bgcl.downstream.number_results import LEVEL, NumberResult, PredictedNumbers, merged
 from bgcl.downstream.splits import numbers_of, splits
 from bgcl.errors import BGCLError
+from bgcl.measures.levels import check_level
 from bgcl.model.posterior import RunningMoments
 from bgcl.progress import with_progress
 
@@ -76,12 +77,6 @@ def evaluate_numbers(
         NumberResult(split.test, y[split.test], np.stack(found), head.noise, head.levels)
         for split, head, found in zip(chosen, heads, means, strict=True)
     ]
-
-
-def check_level(level: object) -> None:
-    """Refuse what is no share of nodes."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise BGCLError(f"The level of an interval must be between 0 and 1. Got {shown(level)} instead.")
 
 
 def predict_numbers(

@@ -1,7 +1,7 @@
 """The regressor: a mixture of normal distributions over draws of the embeddings."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self, SupportsFloat
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -9,10 +9,10 @@ from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.model_selection import KFold
 
-from bgcl.arguments import shown
 from bgcl.downstream.head import HeadParameters, MixtureHead, Objective, log_sum_exp
 from bgcl.downstream.node_draws import as_draws, check_targets
 from bgcl.errors import BGCLError
+from bgcl.measures.levels import check_level
 from bgcl.measures.normal_mixtures import mixture_quantile
 
 Array = npt.NDArray[Any]
@@ -172,7 +172,6 @@ class MixtureRegressor(RegressorMixin, MixtureHead):  # type: ignore[misc]
         Raises:
             BGCLError: `level` is not between 0 and 1.
         """
-        if isinstance(level, bool | str) or not isinstance(level, SupportsFloat) or not 0 < float(level) < 1:
-            raise BGCLError(f"The level of an interval must be between 0 and 1. Got {shown(level)} instead.")
+        level = check_level(level)
         means = self.predict_samples(draws)
         return tuple(mixture_quantile(means, self.noise_, q) for q in ((1 - level) / 2, (1 + level) / 2))  # type: ignore[return-value]
