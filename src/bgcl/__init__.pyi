@@ -13,6 +13,7 @@ from .errors import BGCLError
 from .estimator import BGCL
 from .measures.acquisition import rank
 from .measures.uncertainty import uncertainty
+from .novelty.detector import Novelty
 from .reporting.report.page import report
 from .settings import Settings, presets
 
@@ -24,6 +25,7 @@ __all__ = [
     "ConformalClassifier",
     "MixtureClassifier",
     "MixtureRegressor",
+    "Novelty",
     "Settings",
     "__version__",
     "evaluate",

@@ -76,6 +76,21 @@ def numbers(what: str, values: Any, axes: int | None = 1) -> Array:
     return array.astype(np.float64)
 
 
+def node_numbers(name: str, nodes: Any, count: int) -> Array:
+    """Numbers of some of the `count` nodes of a graph, each once, `(n,)`.
+
+    >>> node_numbers("nodes", [3, 5], 4)
+    Traceback (most recent call last):
+    bgcl.errors.BGCLError: 'nodes' must be numbers between 0 and 3. Got 3 to 5.
+    """
+    chosen = np.asarray(nodes.detach().cpu() if hasattr(nodes, "detach") else nodes)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or len(np.unique(chosen)) < len(chosen):
+        raise BGCLError(f"'{name}' must hold the number of each node once. Got {shown(nodes)} instead.")
+    if len(chosen) and not 0 <= chosen.min() <= chosen.max() < count:
+        raise BGCLError(f"'{name}' must be numbers between 0 and {count - 1}. Got {chosen.min()} to {chosen.max()}.")
+    return chosen
+
+
 def check_model(model: Any) -> None:
     """Raise an error unless a model can draw embeddings, as a `BGCL` can."""
     if isinstance(model, type) or not callable(getattr(model, "draws", None)):

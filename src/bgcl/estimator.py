@@ -5,7 +5,7 @@ import copy
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex
+from typing import Any, NoReturn, Self, SupportsIndex
 
 import numpy.typing as npt
 import torch
@@ -29,17 +29,15 @@ from bgcl.model.training import Record, Training
 from bgcl.parameters import BGCLParameters
 from bgcl.progress import status, with_progress
 from bgcl.ready_graph import GraphMemo, ReadyGraph, batches_of, check_device
+from bgcl.reporting.history_plots import HistoryPlots
 from bgcl.reporting.progress import Progress, check_progress, reporter, shows_line
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class NotFittedError(BGCLError, SklearnNotFittedError):  # type: ignore[misc]
     """A method needs a fitted model. It is scikit-learn's `NotFittedError` too."""
 
 
-class BGCL(BGCLParameters):
+class BGCL(HistoryPlots, BGCLParameters):
     """Bayesian graph contrastive learning: a distribution over embeddings for each node, learned without labels.
 
     Every argument is a setting, and none has to be given. What is not given has the value of the preset, or else the
@@ -213,6 +211,21 @@ class BGCL(BGCLParameters):
         with torch.no_grad():
             return disagreement(network.objective.log_likelihood(o, t) for o, t in pairs)
 
+    def novelty(self, data: Data, *, known: Data | None = None) -> npt.NDArray[Any]:
+        """The share of known nodes that are at least as strange as each node, `(N,)`: small is strange.
+
+        It needs no labels. With predictions, `bgcl.Novelty` also compares nodes with the labeled ones.
+
+        Args:
+            data: a graph.
+            known: the graph whose nodes are known. Default: the training graph, which `data` has to be then.
+        """
+        from bgcl.novelty.detector import Novelty
+
+        if known is None and self._fitted() and self._ready_graph(data).facts.fingerprint != self.graph_.fingerprint:
+            raise BGCLError("This is not the training graph. Give the graph whose nodes are known as 'known'.")
+        return Novelty(self).fit(data if known is None else known).score(data).novelty
+
     def embed(self, data: Data) -> Tensor:
         """The embeddings without masks, `(N, d)`: the non-Bayesian setting."""
         network, graph = self._ready(data)
@@ -236,24 +249,6 @@ class BGCL(BGCLParameters):
     def parts_(self) -> tuple[int, ...]:
         """The widths of the parts of the embedding."""
         return self._fitted().parts.widths
-
-    def plot_training(self) -> "Figure":
-        """The loss and the expected drop rates by epoch, as a matplotlib `Figure`."""
-        from bgcl.reporting.plots import plot_training
-
-        return plot_training(self._history())
-
-    def plot_drop_rates(self) -> "Figure":
-        """The posterior of each learned drop rate in both views, as a matplotlib `Figure`."""
-        from bgcl.reporting.plots import plot_drop_rates
-
-        return plot_drop_rates(self._history())
-
-    def _history(self) -> list[Record]:
-        self._fitted()
-        if not self.history_:
-            raise BGCLError("This model was loaded without the history of its training: there is nothing to plot.")
-        return self.history_
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Save the fitted model in a folder, as safetensors and TOML."""

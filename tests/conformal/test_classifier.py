@@ -201,7 +201,7 @@ WRONG = {
     "an unknown class": (lambda: conformal().fit(PROBABILITY, Y + 1), "class 4, which the head has not seen"),
     "labels of others": (lambda: conformal().fit(PROBABILITY, Y[:20]), "30 nodes, but 20 labels"),
     "nan": (lambda: conformal().fit(np.where(np.eye(30, 4) > 0, math.nan, PROBABILITY), Y), "of node 0 hold NaN"),
-    "nodes twice": (lambda: conformal().fit(PROBABILITY, Y[:2], [0, 0]), "each calibration node once"),
+    "nodes twice": (lambda: conformal().fit(PROBABILITY, Y[:2], [0, 0]), "number of each node once"),
     "nodes out of range": (lambda: conformal().fit(PROBABILITY, Y[:1], [30]), "between 0 and 29. Got 30 to 30"),
     "nodes of a diffusion": (
         lambda: conformal(diffusion=ScoreDiffusion([random_graph(5)], [0.5])).fit(PROBABILITY, Y), "say in 'nodes'"),

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bgcl.arguments import flag, shown, whole
+from bgcl.arguments import flag, node_numbers, shown, whole
 from bgcl.conformal.class_scores import check_probabilities, check_score, class_scores
 from bgcl.conformal.diffusion import ScoreDiffusion
 from bgcl.conformal.thresholds import sets_of, thresholds
@@ -83,7 +83,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         if self.diffusion is not None and nodes is None:
             raise BGCLError("With a diffusion, give draws of all nodes, and say in 'nodes' which of them calibrate.")
         scores = self._scores(draws, calibrates=True)
-        chosen = np.arange(len(scores)) if nodes is None else _numbers(nodes, len(scores))
+        chosen = np.arange(len(scores)) if nodes is None else node_numbers("nodes", nodes, len(scores))
         labels = check_targets(y, len(chosen), self, numeric=False)
         self.classes_ = np.asarray(self.head.classes_)
         codes = self._codes(labels)
@@ -142,13 +142,3 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
                 "Leave out such nodes, or fit the head with this class."
             )
         return np.searchsorted(self.classes_, labels)
-
-
-def _numbers(nodes: object, count: int) -> Array:
-    """Numbers of nodes among `count`, each once."""
-    chosen = np.asarray(nodes)
-    if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or len(np.unique(chosen)) < len(chosen):
-        raise BGCLError(f"'nodes' must hold the number of each calibration node once. Got {shown(nodes)} instead.")
-    if len(chosen) and not 0 <= chosen.min() <= chosen.max() < count:
-        raise BGCLError(f"'nodes' must be numbers between 0 and {count - 1}. Got {chosen.min()} to {chosen.max()}.")
-    return chosen

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags
 
 from bgcl.errors import BGCLError
+from bgcl.novelty.propagation import mean_of_neighbors
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -87,11 +88,5 @@ class ScoreDiffusion:
 
 def _mean_of_neighbors(graph: "PreparedGraph") -> csr_matrix:
     """`D^-1 A` without self-connections; the row of a node without neighbors is that of the identity."""
-    connections = graph.connections
-    row, column = connections.row.cpu().numpy(), connections.column.cpu().numpy()
-    weight = np.ones(len(row)) if graph.weights is None else graph.weights.double().cpu().numpy()
-    matrix = csr_matrix((np.where(row == column, 0, weight), (row, column)), shape=(graph.nodes, graph.nodes))
-    matrix.eliminate_zeros()
-    total = np.asarray(matrix.sum(1)).ravel()
-    alone = total <= 0
-    return csr_matrix(diags(1 / np.where(alone, 1, total)) @ matrix + diags(alone.astype(float)))
+    mean = mean_of_neighbors(graph)
+    return csr_matrix(mean + diags((np.diff(mean.indptr) == 0).astype(float)))

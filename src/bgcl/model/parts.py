@@ -181,15 +181,17 @@ class Parts(nn.Module):
             getattr(self, f"directions_{i}").copy_(getattr(self, f"directions_{last}"))
 
     @torch.no_grad()
-    def directions_of_attributes(self, graph: PreparedGraph, generator: torch.Generator) -> Tensor:
+    def directions_of_attributes(
+        self, graph: PreparedGraph, generator: torch.Generator, most: int = DIRECTIONS
+    ) -> Tensor:
         """The first principal directions of the attributes as they are, `(F, q)`, from a part that has them or anew."""
         for i, part in enumerate(self.parts):
             if part == Part("attributes", 0):
                 directions: Tensor = getattr(self, f"directions_{i}")
-                return directions[:, :DIRECTIONS]
+                return directions[:, :most]
         matrix = _PropagatedAttributes(graph, Propagation(graph), Part("attributes", 0))
         width = width_of(graph)
-        rank = min(DIRECTIONS, width, graph.nodes)
+        rank = min(most, width, graph.nodes)
         return right_directions(matrix.times, matrix.transposed_times, width, rank, generator)
 
     @torch.no_grad()

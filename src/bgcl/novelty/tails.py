@@ -1,0 +1,78 @@
+r"""From scores to shares of known nodes, and from several shares to one.
+
+A score s says how strange a node is. Its share is the tail among the n known nodes,
+
+    p(v) = (1 + #{i known, i != v : s_i >= s_v}) / (1 + #{i known, i != v}).
+
+If v is a new node and exchangeable with the known ones, `P(p <= a) <= a` for every a, as for a p-value. If very small
+scores are strange too, the tail has two sides: twice the smaller one, at most 1.
+
+Scores of a group say similar things. They are joined by `s_g = -sum log p` (Fisher, 1925), and the share of the group
+is the tail of `s_g`. It does not have to be right that the scores are independent, because the tail is counted.
+
+Groups say different things, and a strange node is mostly strange in one of them. They are joined by the smallest
+weighted share, `min_g p_g / w_g` (Genovese et al., 2006), and the novelty of a node is the tail of that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+BEYOND = 1e-3  # of the sum that orders nodes of a group that are stranger than all known ones
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The scores of the known nodes.
+
+    Args:
+        known: the scores, ascending, `(n,)`.
+        two_sided: whether very small scores are strange too.
+    """
+
+    known: Array
+    two_sided: bool = False
+
+    @classmethod
+    def of(cls, scores: Array, *, two_sided: bool = False) -> "Tail":
+        return cls(np.sort(scores), two_sided)
+
+    def shares(self, scores: Array, among: Array | None = None) -> Array:
+        """The share of the known nodes that are at least as strange as each node.
+
+        Args:
+            scores: the scores of the nodes, `(N,)`.
+            among: whether a node is one of the known ones itself, `(N,)`; None: no node is.
+
+        Returns:
+            The shares, between `1 / (n + 1)` and 1, `(N,)`.
+
+        >>> Tail.of(np.array([1.0, 2.0, 3.0])).shares(np.array([0.0, 2.5, 9.0])).tolist()
+        [1.0, 0.5, 0.25]
+        """
+        itself = np.zeros(len(scores)) if among is None else among.astype(float)
+        others = len(self.known) + 1 - itself
+        above = (len(self.known) - np.searchsorted(self.known, scores, "left") + 1 - itself) / others
+        if not self.two_sided:
+            return np.asarray(above)
+        below = (np.searchsorted(self.known, scores, "right") + 1 - itself) / others
+        return np.asarray(np.minimum(1, 2 * np.minimum(above, below)))
+
+
+def summed(shares: Sequence[Array]) -> Array:
+    """Fisher's sum `-sum log p` of the shares of a group, `(N,)`."""
+    return np.asarray(-np.sum(np.log(shares), axis=0))
+
+
+def strangeness(shares: Sequence[Array], sums: Sequence[Array], weights: Sequence[float]) -> Array:
+    """`max_g (log w_g - log p_g)`, with a little of the group's sum, so that equal shares still have an order, `(N,)`.
+
+    >>> strangeness([np.array([0.5, 0.01])], [np.zeros(2)], [1.0]).round(2).tolist()
+    [0.69, 4.61]
+    """
+    every = [np.log(w) - np.log(p) + BEYOND * s for p, s, w in zip(shares, sums, weights, strict=True)]
+    return np.asarray(np.max(every, axis=0))
