@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 from bgcl.augmentation import parse_mask
 from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.augmentation.masks import LayerInput, bernoulli
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.graph.prepared import prepare
 from bgcl.reporting.look import COLORS, DASHES
 from bgcl.reporting.plots import Picture, look, save
@@ -34,7 +35,7 @@ def masks_picture() -> Picture:
         figure = Picture(figsize=(9.6, 2.1), layout="constrained")
         for axis, sentence in zip(figure.subplots(1, 6), sentences, strict=True):
             mask = parse_mask(sentence)
-            keep = bernoulli(logit, mask.uniform(graph, layer, torch.Generator().manual_seed(3)))
+            keep = bernoulli(logit, mask.uniform(graph, layer, NoiseStream(torch.Generator().manual_seed(3))))
             factor = mask.factor(keep, graph)
             axis.set_title(sentence)
             axis.set_axis_off()

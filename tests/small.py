@@ -8,6 +8,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from bgcl.augmentation.language import parse_mask
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.augmentation.views import Augmentation, LayerMask
 from bgcl.graph.prepared import PreparedGraph, SparseFeatures, prepare
 from bgcl.model.encoders.gcn import GCNEncoder
@@ -53,9 +54,9 @@ def make_graph(
 
 
 def random_graph(
-    nodes: int = 8, width: int = 5, *, sparse: bool = False, double: bool = True, seed: int = 0
+    nodes: int = 8, width: int = 5, *, sparse: bool = False, double: bool = True, seed: int = 0, density: float = 0.4
 ) -> PreparedGraph:
-    adjacency, features = random_adjacency(nodes, seed=seed), random_features(nodes, width, seed)
+    adjacency, features = random_adjacency(nodes, density, seed), random_features(nodes, width, seed)
     return make_graph(adjacency, features, sparse=sparse, double=double)
 
 
@@ -175,12 +176,17 @@ def seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
+def in_turn(seed: int) -> NoiseStream:
+    """Noise from a generator."""
+    return NoiseStream(seeded(seed))
+
+
 def draw_masks(
     sentence: str, graph: PreparedGraph, encoder: GCNEncoder, seed: int = 0, *, hard: bool = True
 ) -> tuple[list[LayerMask], Tensor]:
     """One draw of a mask for all layers, and the embeddings under it."""
     augmentation = Augmentation([parse_mask(sentence)], len(encoder.layers))
-    masks = augmentation.draw("o", graph, encoder.inputs(graph), seeded(seed), hard=hard)
+    masks = augmentation.draw("o", graph, encoder.inputs(graph), in_turn(seed), hard=hard)
     return masks, encoder(graph, masks)
 
 

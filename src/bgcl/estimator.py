@@ -184,8 +184,8 @@ class BGCL(HistoryPlots, BGCLParameters):
         network, graph = self._ready(data)
         count, hard = whole("The number of samples", samples, 1), flag("hard", hard)
         settings = self.settings_ if scale is None else self.settings_.with_changes(draw_scale=scale)
-        generator = torch.Generator(settings.device).manual_seed(seed_or(seed, settings.seed))
-        return draws(network, graph, count, generator, scale=settings.draw_scale, hard=hard, alike=self._alike(data))
+        start, scale = seed_or(seed, settings.seed), settings.draw_scale
+        return draws(network, graph, count, start, scale=scale, hard=hard, alike=self._alike(data))
 
     def moments(
         self, data: Data, samples: int = 100, *, scale: float | None = None, hard: bool = False, seed: int | None = None
@@ -205,8 +205,8 @@ class BGCL(HistoryPlots, BGCLParameters):
         if whole("The number of samples", samples) < 4:
             raise BGCLError(f"A disagreement needs 4 samples or more, two pairs. Got {samples} instead.")
         (network, graph), settings = self._ready(data), self.settings_
-        generator = torch.Generator(settings.device).manual_seed(seed_or(seed, settings.seed))
-        pairs = pairs_of_views(network, graph, samples // 2, generator, scale=settings.draw_scale)
+        start, scale = seed_or(seed, settings.seed), settings.draw_scale
+        pairs = pairs_of_views(network, graph, samples // 2, start, scale=scale)
         pairs = with_progress(pairs, samples // 2, "pairs of draws", show=progress)
         with torch.no_grad():
             return disagreement(network.objective.log_likelihood(o, t) for o, t in pairs)

@@ -19,7 +19,7 @@ from bgcl.augmentation.drop_rates import (
     kumaraswamy_logit,
     log1mexp,
 )
-from small import seeded
+from small import in_turn
 
 pytestmark = pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad")
 
@@ -136,7 +136,7 @@ def test_log1mexp_is_exact_at_either_end() -> None:
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.5, 2.0), (3.0, 0.8), (4.0, 6.0)])
 def test_draws_follow_the_cumulative_distribution(a: float, b: float) -> None:
     rate = DropRate((100, 100), start=(a, b))
-    draws = torch.sigmoid(rate.draw(seeded(0)).detach().double()).reshape(-1).numpy()
+    draws = torch.sigmoid(rate.draw(in_turn(0)).detach().double()).reshape(-1).numpy()
     assert stats.kstest(draws, lambda x: 1 - (1 - x**a) ** b).pvalue > 0.01
 
 
@@ -148,7 +148,7 @@ def test_mean_and_std_are_the_same_by_draws_and_by_quadrature(a: float, b: float
     std = math.sqrt(weight @ (np.exp(log_pi) - mean) ** 2)
     assert float(rate.mean()) == pytest.approx(mean, rel=1e-4)
     assert float(rate.std()) == pytest.approx(std, rel=1e-2)
-    draws = torch.sigmoid(DropRate((100, 200), start=(a, b)).draw(seeded(1)).detach())
+    draws = torch.sigmoid(DropRate((100, 200), start=(a, b)).draw(in_turn(1)).detach())
     assert float(draws.mean()) == pytest.approx(mean, abs=4 * std / math.sqrt(20_000))
     assert float(draws.std()) == pytest.approx(std, rel=0.05)
 
@@ -203,16 +203,16 @@ def test_draws_and_gradients_are_finite_and_bounded_for_any_posterior(uniform: f
 @pytest.mark.parametrize("start", [(1e-6, 1e6), (1e6, 1e-6)])
 def test_a_rate_that_nears_zero_or_one_stops_at_the_bound(start: tuple[float, float]) -> None:
     expected = -LOGIT_BOUND if start[0] < 1 else LOGIT_BOUND
-    assert float(DropRate((1, 1), start=start).draw(seeded(0))) == expected
+    assert float(DropRate((1, 1), start=start).draw(in_turn(0))) == expected
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 1), (2, 4)])
 def test_draw_median_mean_and_std_have_the_shape_of_the_rates(shape: tuple[int, int]) -> None:
     for rate in (DropRate(shape), DropRate(shape, rate=0.25)):
-        assert rate.draw(seeded(0)).shape == shape
+        assert rate.draw(in_turn(0)).shape == shape
         assert rate.median().shape == rate.mean().shape == rate.std().shape == shape
         assert rate.kl().shape == ()
-    assert len(set(DropRate((2, 4)).draw(seeded(0)).flatten().tolist())) == 8
+    assert len(set(DropRate((2, 4)).draw(in_turn(0)).flatten().tolist())) == 8
 
 
 def test_the_kl_of_several_rates_is_their_sum() -> None:
@@ -223,7 +223,7 @@ def test_the_kl_of_several_rates_is_their_sum() -> None:
 @pytest.mark.parametrize(("rate", "logit"), [(0.0, -math.inf), (1.0, math.inf), (0.5, 0.0)])
 def test_a_fixed_rate_is_exactly_the_given_number(rate: float, logit: float) -> None:
     fixed = DropRate((1, 1), rate=rate)
-    assert float(fixed.draw(seeded(0))) == float(fixed.median()) == logit
+    assert float(fixed.draw(in_turn(0))) == float(fixed.median()) == logit
     assert float(fixed.mean()) == rate
     assert float(fixed.std()) == float(fixed.kl()) == 0
     assert not list(fixed.parameters())

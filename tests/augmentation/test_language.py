@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from bgcl.augmentation.language import check_mask, parse_mask
 from bgcl.augmentation.masks import LayerInput, Mask
+from bgcl.augmentation.noise import Noise
 from bgcl.augmentation.views import Augmentation
 from bgcl.errors import BGCLError
 from bgcl.graph.prepared import PreparedGraph
-from small import dense_connections, on_matrix, random_encoder, random_graph, seeded
+from small import dense_connections, in_turn, on_matrix, random_encoder, random_graph
 
 KINDS = ["connections", "edges", "nodes", "subgraph", "features", "entries", "neighbors"]
 RATES = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 1e-5]), st.floats(0, 1).map(abs))
@@ -156,8 +157,8 @@ def test_a_new_mask_works_by_its_sentence() -> None:
 
         kind = "senders"
 
-        def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> torch.Tensor:
-            return torch.rand((graph.nodes, 1), generator=generator)
+        def uniform(self, graph: PreparedGraph, layer: LayerInput, noise: Noise) -> torch.Tensor:
+            return noise.nodes(graph)
 
         def factor(self, keep: torch.Tensor, graph: PreparedGraph) -> torch.Tensor:
             return keep[graph.connections.column]
@@ -166,9 +167,9 @@ def test_a_new_mask_works_by_its_sentence() -> None:
     assert isinstance(mask, DropSenders)
     assert str(mask) == "senders of layer 2 at 0.5"
     graph, encoder = random_graph(), random_encoder((5, 4, 3))
-    first, second = Augmentation([mask], 2).draw("o", graph, encoder.inputs(graph), seeded(0), hard=True)
+    first, second = Augmentation([mask], 2).draw("o", graph, encoder.inputs(graph), in_turn(0), hard=True)
     assert first.connections is None
-    silent = torch.rand((8, 1), generator=seeded(0))[:, 0] <= 0.5
+    silent = in_turn(0).nodes(graph)[:, 0] <= 0.5
     assert 0 < silent.sum() < 8
     expected = dense_connections(graph)
     expected[:, silent.numpy()] = 0
@@ -183,11 +184,11 @@ def test_a_new_mask_can_drop_columns_of_every_layer() -> None:
         kind = "first"
         on = "columns"
 
-        def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> torch.Tensor:
+        def uniform(self, graph: PreparedGraph, layer: LayerInput, noise: Noise) -> torch.Tensor:
             return torch.tensor([1e-6] + [1 - 1e-6] * (layer.width - 1))
 
     graph, encoder = random_graph(), random_encoder((5, 4, 3))
-    masks = Augmentation([parse_mask("first at 0.5")], 2).draw("o", graph, encoder.inputs(graph), seeded(0), hard=True)
+    masks = Augmentation([parse_mask("first at 0.5")], 2).draw("o", graph, encoder.inputs(graph), in_turn(0), hard=True)
     assert [mask.columns.tolist() for mask in masks] == [[0, 1, 1, 1, 1], [0, 1, 1, 1]]
 
 
@@ -198,4 +199,4 @@ def test_the_error_for_a_mask_without_noise_names_the_missing_method() -> None:
 
     graph, encoder = random_graph(), random_encoder((5, 4))
     with pytest.raises(NotImplementedError, match=r"The mask Nothing has no method uniform\(\)"):
-        Augmentation([parse_mask("nothing")], 1).draw("o", graph, encoder.inputs(graph), seeded(0))
+        Augmentation([parse_mask("nothing")], 1).draw("o", graph, encoder.inputs(graph), in_turn(0))

@@ -9,7 +9,16 @@ from bgcl.augmentation.language import parse_mask
 from bgcl.augmentation.views import Augmentation
 from bgcl.model.network import Network
 from bgcl.settings import make_settings
-from small import SENTENCES, make_graph, random_adjacency, random_encoder, random_features, random_graph, seeded
+from small import (
+    SENTENCES,
+    in_turn,
+    make_graph,
+    random_adjacency,
+    random_encoder,
+    random_features,
+    random_graph,
+    seeded,
+)
 
 
 def learning_network(
@@ -101,7 +110,7 @@ def test_hard_masks_have_the_gradient_of_relaxed_ones_if_the_loss_is_linear_in_t
     gradients, keeps = [], []
     for hard in (True, False):
         augmentation = Augmentation([parse_mask(sentence)], 1, hard=hard, draw=rate_draw, start=(1.3, 0.9)).double()
-        [mask] = augmentation.draw("o", graph, encoder.inputs(graph), seeded(4))
+        [mask] = augmentation.draw("o", graph, encoder.inputs(graph), in_turn(4))
         (encoder.layers[0](graph, graph.features, mask) * weight).sum().backward()
         [(_, rate)] = augmentation.of("o")
         gradients.append(torch.cat([rate.log_a.grad, rate.log_b.grad]))

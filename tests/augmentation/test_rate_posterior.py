@@ -14,7 +14,7 @@ from bgcl.augmentation import RatePosterior
 from bgcl.augmentation.drop_rates import DropRate
 from bgcl.augmentation.language import parse_mask
 from bgcl.augmentation.views import Augmentation
-from small import seeded
+from small import in_turn
 
 SHAPES = [(1.0, 1.0), (2.5, 1.0), (1.0, 3.0), (0.5, 2.0), (3.0, 0.8), (4.0, 6.0), (60.0, 900.0)]
 PARAMETERS = st.floats(0.05, 200)
@@ -95,7 +95,7 @@ def test_the_median_and_the_draws_are_those_of_the_drop_rate(a: float, b: float)
     drop_rate = DropRate((40, 50), start=(a, b))
     rate = drop_rate.posterior("edges")
     np.testing.assert_allclose(rate.quantile(0.5), torch.sigmoid(drop_rate.median()).detach().numpy(), rtol=1e-4)
-    draws = torch.sigmoid(drop_rate.draw(seeded(0))).detach().numpy()
+    draws = torch.sigmoid(drop_rate.draw(in_turn(0))).detach().numpy()
     for level in (0.1, 0.5, 0.9):
         share = (draws <= rate.quantile(level)).mean()
         assert share == pytest.approx(level, abs=4 * math.sqrt(level * (1 - level) / 2000))

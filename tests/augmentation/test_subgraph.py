@@ -9,13 +9,22 @@ from scipy import stats
 
 from bgcl.augmentation.language import parse_mask
 from bgcl.graph.prepared import PreparedGraph
-from small import draw_masks, kept_nodes, make_graph, on_matrix, random_adjacency, random_encoder, seeded, with_weights
+from small import (
+    draw_masks,
+    in_turn,
+    kept_nodes,
+    make_graph,
+    on_matrix,
+    random_adjacency,
+    random_encoder,
+    with_weights,
+)
 
 
 def growth_ranks(graph: PreparedGraph, count: int) -> np.ndarray:
     """The rank of each node in each draw, computed from its noise, `(count, N)`."""
-    mask, generator = parse_mask("subgraph"), seeded(0)
-    noise = torch.stack([mask.uniform(graph, None, generator)[:, 0] for _ in range(count)]).double().numpy()
+    mask, source = parse_mask("subgraph"), in_turn(0)
+    noise = torch.stack([mask.uniform(graph, None, source)[:, 0] for _ in range(count)]).double().numpy()
     return (1 - noise) * graph.nodes - 0.5
 
 

@@ -1,5 +1,7 @@
 """`Augmentation`: the masks that it draws for each view, at which rates, and its KL divergence."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from bgcl.graph.prepared import PreparedGraph
 from small import (
     SENTENCES,
     dense_connections,
+    in_turn,
     make_graph,
     on_matrix,
     random_encoder,
@@ -27,8 +30,8 @@ def test_a_rate_of_zero_keeps_everything_and_a_rate_of_one_nothing(sentence: str
     graph, encoder = random_graph(), random_encoder((5, 4, 3))
     mask = parse_mask(f"{sentence} at 0/1")
     augmentation = Augmentation([mask], 2)
-    kept = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=hard)
-    dropped = augmentation.draw("t", graph, encoder.inputs(graph), seeded(0), hard=hard)
+    kept = augmentation.draw("o", graph, encoder.inputs(graph), in_turn(0), hard=hard)
+    dropped = augmentation.draw("t", graph, encoder.inputs(graph), in_turn(0), hard=hard)
     assert (getattr(kept[0], mask.on) == 1).all()
     gone = getattr(dropped[0], mask.on)
     if mask.kind == "edges":
@@ -46,8 +49,8 @@ def test_masks_at_a_fraction_of_a_rate_equal_masks_at_the_lower_rate(sentence: s
     for given, rate in ((f"{sentence} at 0", 0), (f"{sentence} at 0.7", 0.7), (f"{sentence} at 1", 1), (sentence, 0.5)):
         scaled = Augmentation([parse_mask(given)], 2, draw="median")
         lower = Augmentation([parse_mask(f"{sentence} at {scale * rate}")], 2)
-        found = scaled.draw("o", graph, inputs, seeded(3), hard=hard, scale=scale)
-        expected = lower.draw("o", graph, inputs, seeded(3), hard=hard)
+        found = scaled.draw("o", graph, inputs, in_turn(3), hard=hard, scale=scale)
+        expected = lower.draw("o", graph, inputs, in_turn(3), hard=hard)
         torch.testing.assert_close(getattr(found[0], on), getattr(expected[0], on), rtol=1e-4, atol=1e-6)
 
 
@@ -56,7 +59,7 @@ def test_masks_at_a_fraction_of_a_rate_equal_masks_at_the_lower_rate(sentence: s
 def test_hard_masks_at_a_fraction_of_a_rate_keep_one_minus_that_fraction_of_pi(pi: float, scale: float) -> None:
     graph, encoder = random_graph(40, double=False), random_encoder((5, 4), double=False)
     augmentation = Augmentation([parse_mask(f"connections in 5 blocks at {pi}")], 1)
-    [mask] = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=True, scale=scale)
+    [mask] = augmentation.draw("o", graph, encoder.inputs(graph), in_turn(0), hard=True, scale=scale)
     assert set(mask.connections.flatten().tolist()) == {0.0, 1.0}
     dropped = scale * pi
     error = 4 * (dropped * (1 - dropped) / mask.connections.numel()) ** 0.5
@@ -70,7 +73,8 @@ def test_a_scale_of_one_changes_nothing_bit_for_bit(sentence: str, hard: bool) -
     on, inputs = parse_mask(sentence).on, encoder.inputs(graph)
     for start in ((1.0, 1.0), (60.0, 1.0), (0.01, 1.0)):  # the last two: `logit(sigmoid(x))` is not x in float32
         augmentation = Augmentation([parse_mask(sentence)], 2, start=start)
-        plain, scaled = (augmentation.draw("o", graph, inputs, seeded(1), hard=hard, **s) for s in ({}, {"scale": 1.0}))
+        draw = partial(augmentation.draw, "o", graph, inputs, hard=hard)
+        plain, scaled = draw(noise=in_turn(1)), draw(noise=in_turn(1), scale=1.0)
         assert torch.equal(getattr(plain[0], on), getattr(scaled[0], on))
 
 
@@ -78,10 +82,10 @@ def test_masks_of_one_layer_multiply() -> None:
     graph, encoder = random_graph(), random_encoder((5, 4, 3))
     inputs = encoder.inputs(graph)
     masks = [parse_mask(s) for s in ("connections in 3 blocks at 0.3", "edges at 0.2", "nodes of layer 2 at 0.4")]
-    together = Augmentation(masks, 2).draw("o", graph, inputs, seeded(5))
-    generator, apart = seeded(5), []
+    together = Augmentation(masks, 2).draw("o", graph, inputs, in_turn(5))
+    noise, apart = in_turn(5), []
     for mask in masks:
-        apart.append(Augmentation([mask], 2).draw("o", graph, inputs, generator))
+        apart.append(Augmentation([mask], 2).draw("o", graph, inputs, noise))
     torch.testing.assert_close(together[0].connections, apart[0][0].connections * apart[1][0].connections)
     torch.testing.assert_close(
         together[1].connections, apart[0][1].connections * apart[1][1].connections * apart[2][1].connections
@@ -93,8 +97,8 @@ def test_masks_of_one_layer_multiply() -> None:
 def test_shared_masks_are_equal_in_all_layers_and_masks_drawn_anew_are_not(kind: str) -> None:
     graph, encoder = random_graph(), random_encoder((5, 4, 3))
     inputs = encoder.inputs(graph)
-    shared = Augmentation([parse_mask(f"{kind} shared at 0.5")], 2).draw("o", graph, inputs, seeded(0))
-    anew = Augmentation([parse_mask(f"{kind} anew at 0.5")], 2).draw("o", graph, inputs, seeded(0))
+    shared = Augmentation([parse_mask(f"{kind} shared at 0.5")], 2).draw("o", graph, inputs, in_turn(0))
+    anew = Augmentation([parse_mask(f"{kind} anew at 0.5")], 2).draw("o", graph, inputs, in_turn(0))
     assert torch.equal(shared[0].connections, shared[1].connections)
     assert not torch.equal(anew[0].connections, anew[1].connections)
 
@@ -124,7 +128,7 @@ def test_each_layer_and_block_is_dropped_at_its_own_rate() -> None:
     [(_, rate)] = augmentation.of("o")
     with torch.no_grad():  # with b = 1 the median of pi is 2^(-1/a)
         rate.log_a.copy_(torch.log(-np.log(2) / torch.log(rates)))
-    masks = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=True)
+    masks = augmentation.draw("o", graph, encoder.inputs(graph), in_turn(0), hard=True)
     kept = torch.stack([mask.connections.mean(0) for mask in masks])
     assert ((kept - (1 - rates)).abs() < 4 * (0.25 / len(graph.connections)) ** 0.5).all()
 
@@ -133,9 +137,9 @@ def test_each_layer_and_block_is_dropped_at_its_own_rate() -> None:
 def test_the_rate_is_a_new_draw_each_time_or_the_median(rate_draw: str, spread: float) -> None:
     graph, encoder = random_graph(40, double=False), random_encoder((5, 4), double=False)
     augmentation = Augmentation([parse_mask("connections")], 1, draw=rate_draw)  # pi is uniform on (0, 1) at the start
-    inputs, generator = encoder.inputs(graph), seeded(0)
+    inputs, noise = encoder.inputs(graph), in_turn(0)
     with torch.no_grad():
-        shares = [augmentation.draw("o", graph, inputs, generator, hard=True)[0].connections.mean() for _ in range(200)]
+        shares = [augmentation.draw("o", graph, inputs, noise, hard=True)[0].connections.mean() for _ in range(200)]
     assert np.mean(shares) == pytest.approx(0.5, abs=0.06)
     assert np.std(shares) == pytest.approx(spread, abs=0.03)
 
@@ -144,7 +148,7 @@ def test_each_view_has_its_own_rate() -> None:
     graph, encoder = random_graph(40, double=False), random_encoder((5, 4), double=False)
     augmentation = Augmentation([parse_mask("connections at 0.2/0.8")], 1)
     for view, rate in (("o", 0.2), ("t", 0.8)):
-        [mask] = augmentation.draw(view, graph, encoder.inputs(graph), seeded(0), hard=True)
+        [mask] = augmentation.draw(view, graph, encoder.inputs(graph), in_turn(0), hard=True)
         assert float(mask.connections.mean()) == pytest.approx(1 - rate, abs=0.06)
 
 
@@ -153,7 +157,7 @@ def test_the_same_seed_gives_the_same_draw_and_another_seed_another(sentence: st
     graph, encoder = random_graph(), random_encoder((5, 4, 3))
     augmentation = Augmentation([parse_mask(sentence)], 2)
     first, again, other = (
-        getattr(augmentation.draw("o", graph, encoder.inputs(graph), seeded(seed))[0], parse_mask(sentence).on)
+        getattr(augmentation.draw("o", graph, encoder.inputs(graph), in_turn(seed))[0], parse_mask(sentence).on)
         for seed in (7, 7, 8)
     )
     assert torch.equal(first, again)
@@ -192,7 +196,7 @@ def star(leaves: int) -> PreparedGraph:
 def test_the_weights_of_a_nodes_positives_sum_to_one_and_the_node_is_one_of_them(hard: bool) -> None:
     graph = random_graph(20, double=False)
     for seed in range(5):
-        positives = neighbors(" at 0.4").draw_positives("o", graph, seeded(seed), hard=hard)
+        positives = neighbors(" at 0.4").draw_positives("o", graph, in_turn(seed), hard=hard)
         weights = on_matrix(graph, positives.weights)
         np.testing.assert_allclose(weights.sum(1), 1, rtol=1e-5)
         assert (weights >= 0).all()
@@ -206,7 +210,7 @@ def test_the_weights_of_a_nodes_positives_sum_to_one_and_the_node_is_one_of_them
 
 def test_heavy_neighbors_are_likelier_positives_as_in_a_plain_loop() -> None:
     graph = with_weights(random_graph(12, double=False))
-    positives = neighbors(" at 0.4").draw_positives("o", graph, seeded(1), hard=True)
+    positives = neighbors(" at 0.4").draw_positives("o", graph, in_turn(1), hard=True)
     found, kept, heavy = (on_matrix(graph, each) for each in (positives.weights, positives.kept[:, 0], graph.weights))
     for v in range(12):
         total = sum(kept[v, u] * heavy[v, u] for u in range(12))
@@ -218,10 +222,10 @@ def test_heavy_neighbors_are_likelier_positives_as_in_a_plain_loop() -> None:
 def test_at_a_rate_of_zero_all_neighbors_are_positives_and_at_one_none(hard: bool) -> None:
     graph = random_graph(12, double=False)
     augmentation, connections = neighbors(" at 0/1"), dense_connections(graph)
-    kept = augmentation.draw_positives("o", graph, seeded(0), hard=hard)
+    kept = augmentation.draw_positives("o", graph, in_turn(0), hard=hard)
     expected = connections / connections.sum(1, keepdims=True)
     np.testing.assert_allclose(on_matrix(graph, kept.weights), expected, rtol=1e-5)
-    dropped = augmentation.draw_positives("t", graph, seeded(0), hard=hard)
+    dropped = augmentation.draw_positives("t", graph, in_turn(0), hard=hard)
     np.testing.assert_array_equal(on_matrix(graph, dropped.weights), np.eye(12))
 
 
@@ -230,8 +234,8 @@ def test_at_a_rate_of_zero_all_neighbors_are_positives_and_at_one_none(hard: boo
 def test_the_expected_weight_of_a_node_itself_is_the_closed_form(leaves: int, pi: float) -> None:
     """With K of k neighbors kept it is E[1 / (K + 1)] = (1 - pi^(k + 1)) / ((k + 1) (1 - pi)), and neighbors share
     the rest equally."""
-    graph, augmentation, generator = star(leaves), neighbors(f" at {pi}", hard=True), seeded(0)
-    draws = torch.stack([augmentation.draw_positives("o", graph, generator).weights for _ in range(3000)]).double()
+    graph, augmentation, noise = star(leaves), neighbors(f" at {pi}", hard=True), in_turn(0)
+    draws = torch.stack([augmentation.draw_positives("o", graph, noise).weights for _ in range(3000)]).double()
     mean, error = draws.mean(0), 4 * 0.5 / 3000**0.5
     found = on_matrix(graph, mean)
     itself = (1 - pi ** (leaves + 1)) / ((leaves + 1) * (1 - pi))
@@ -245,7 +249,7 @@ def test_a_sampled_neighbor_counts_as_often_as_the_node_has_neighbors(pi: float)
     """In a batch the only neighbor of a node stands for all k of them: its weight is k / (k + 1) if it is kept."""
     graph = star(5)
     batch = NodeBatches(graph, 6).batch(torch.arange(6), seeded(0))
-    positives = neighbors(f" at {pi}").draw_positives("o", batch, seeded(1), hard=True)
+    positives = neighbors(f" at {pi}").draw_positives("o", batch, in_turn(1), hard=True)
     weights, connections = on_matrix(batch, positives.weights), dense_connections(batch)
     noise = torch.rand(len(batch.connections), 1, generator=seeded(1))
     kept = on_matrix(batch, (noise[:, 0] > pi).float())
@@ -260,17 +264,17 @@ def test_a_sampled_neighbor_counts_as_often_as_the_node_has_neighbors(pi: float)
 
 def test_without_a_mask_of_neighbors_there_are_no_positives() -> None:
     augmentation = Augmentation([parse_mask("edges"), parse_mask("entries")], 2)
-    assert augmentation.draw_positives("o", random_graph(), seeded(0)) is None
+    assert augmentation.draw_positives("o", random_graph(), in_turn(0)) is None
 
 
 def test_neighbors_are_no_mask_of_the_encoder() -> None:
     """They take no noise from the masks of the encoder, whether they come first or last."""
     graph, encoder = random_graph(), random_encoder((5, 4, 3))
     inputs = encoder.inputs(graph)
-    assert Augmentation([parse_mask("neighbors")], 2).draw("o", graph, inputs, seeded(0)) == [LayerMask(), LayerMask()]
-    alone = Augmentation([parse_mask("entries")], 2).draw("o", graph, inputs, seeded(0))
+    assert Augmentation([parse_mask("neighbors")], 2).draw("o", graph, inputs, in_turn(0)) == [LayerMask(), LayerMask()]
+    alone = Augmentation([parse_mask("entries")], 2).draw("o", graph, inputs, in_turn(0))
     for sentences in (("neighbors", "entries"), ("entries", "neighbors")):
-        together = Augmentation([parse_mask(s) for s in sentences], 2).draw("o", graph, inputs, seeded(0))
+        together = Augmentation([parse_mask(s) for s in sentences], 2).draw("o", graph, inputs, in_turn(0))
         assert torch.equal(together[0].entries, alone[0].entries)
         assert together[0].connections is None
 
@@ -278,7 +282,7 @@ def test_neighbors_are_no_mask_of_the_encoder() -> None:
 def test_several_masks_of_neighbors_multiply() -> None:
     graph = random_graph(12, double=False)
     masks = [parse_mask("neighbors at 0.3"), parse_mask("entries"), parse_mask("neighbors at 0.5")]
-    positives = Augmentation(masks, 1).draw_positives("o", graph, seeded(2), hard=True)
+    positives = Augmentation(masks, 1).draw_positives("o", graph, in_turn(2), hard=True)
     generator = seeded(2)
     noise = [torch.rand(len(graph.connections), 1, generator=generator)[:, 0] for _ in range(2)]
     kept = on_matrix(graph, (noise[0] > 0.3) & (noise[1] > 0.5))
@@ -291,14 +295,14 @@ def test_several_masks_of_neighbors_multiply() -> None:
 def test_neighbors_at_a_fraction_of_a_rate_are_those_at_the_lower_rate(scale: float) -> None:
     graph = random_graph(12, double=False)
     for hard in (True, False):
-        found = neighbors(" at 0.5").draw_positives("o", graph, seeded(3), hard=hard, scale=scale)
-        expected = neighbors(f" at {0.5 * scale}").draw_positives("o", graph, seeded(3), hard=hard)
+        found = neighbors(" at 0.5").draw_positives("o", graph, in_turn(3), hard=hard, scale=scale)
+        expected = neighbors(f" at {0.5 * scale}").draw_positives("o", graph, in_turn(3), hard=hard)
         torch.testing.assert_close(found.weights, expected.weights, rtol=1e-4, atol=1e-6)
 
 
 def test_the_rate_of_neighbors_is_learned() -> None:
     graph, augmentation = random_graph(12, double=False), neighbors(hard=True)
-    itself = augmentation.draw_positives("o", graph, seeded(0)).weights[graph.is_self[:, 0]].sum()
+    itself = augmentation.draw_positives("o", graph, in_turn(0)).weights[graph.is_self[:, 0]].sum()
     itself.backward()
     [(_, rate)] = augmentation.of("o")
     assert float(rate.log_a.grad) > 0  # with a greater rate, a node itself counts more
@@ -322,7 +326,7 @@ def test_each_relation_is_dropped_at_its_own_rate(kind: str) -> None:
     assert rate.log_a.shape == (1, 2)
     rate.set_posterior(2000.0, 1e6, 0)  # a narrow posterior at a high rate
     rate.set_posterior(1.0, 1e4, 1)  # close to 0
-    (mask, _) = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=True)
+    (mask, _) = augmentation.draw("o", graph, encoder.inputs(graph), in_turn(0), hard=True)
     assert mask.connections is None
     kept = mask.relations[~graph.is_self[:, 0]].mean(0)
     assert kept[0] < 0.3 < 0.9 < kept[1]
@@ -331,7 +335,7 @@ def test_each_relation_is_dropped_at_its_own_rate(kind: str) -> None:
 def test_positives_of_relations_with_own_rates_are_those_of_a_plain_loop() -> None:
     graph = with_relations(random_graph(10, double=False), 2)
     augmentation = Augmentation([parse_mask("neighbors per relation")], 1, relations=2)
-    positives = augmentation.draw_positives("o", graph, seeded(1), hard=True)
+    positives = augmentation.draw_positives("o", graph, in_turn(1), hard=True)
     assert positives.kept.shape == (len(graph.connections), 2)
     found = on_matrix(graph, positives.weights)
     kept, heavy = ([on_matrix(graph, each[:, r]) for r in range(2)] for each in (positives.kept, graph.relations))

@@ -14,7 +14,7 @@ from bgcl.model.network import Network
 from bgcl.model.objectives.base import Outcome
 from bgcl.model.propagation import Propagation
 from bgcl.settings import make_settings
-from small import make_graph, random_adjacency, random_features, random_graph, seeded
+from small import in_turn, make_graph, random_adjacency, random_features, random_graph, seeded
 
 OBJECTIVES = ["infonce", "decorrelation", "bootstrap", "infomax"]
 
@@ -50,11 +50,11 @@ def test_the_networks_kl_is_multiplied_by_kl_weight():
 @pytest.mark.parametrize("encoder", ["gcn", "mlp", "hops", "sage", "gin", "gat", "pyg:GraphConv"])
 def test_a_network_that_drops_nothing_has_equal_views(encoder):
     network, graph = ready(words(), encoder=encoder, drop=["connections at 0", "features at 0"])
-    o, t = (network.encode(view, graph, seeded(2)) for view in ("o", "t"))
+    o, t = (network.encode(view, graph, in_turn(2)) for view in ("o", "t"))
     torch.testing.assert_close(o, t)
     torch.testing.assert_close(o, network.encoder(graph))
     for view in ("o", "t"):
-        torch.testing.assert_close(network.draw(view, graph, seeded(2)), network.embed(graph))
+        torch.testing.assert_close(network.draw(view, graph, in_turn(2)), network.embed(graph))
 
 
 def test_infomax_is_refused_with_an_encoder_that_cannot_notice_shuffled_attributes():
@@ -100,7 +100,7 @@ def test_the_embedding_of_the_papers_encoder_is_its_output_as_it_is():
     assert network.parts.widths == (4,)
     torch.testing.assert_close(network.embed(graph), network.encoder(graph), rtol=0, atol=0)
     for view in ("o", "t"):
-        draw, encoded = (f(view, graph, seeded(3), scale=0.5) for f in (network.draw, network.encode))
+        draw, encoded = (f(view, graph, in_turn(3), scale=0.5) for f in (network.draw, network.encode))
         assert torch.equal(draw, encoded)
 
 
@@ -121,12 +121,12 @@ def test_the_embedding_of_the_default_has_parts_of_the_attributes_the_structure_
 def test_a_draw_of_the_default_has_the_masks_of_the_encoder_in_its_other_parts():
     """By hand: the encoder's masks, then the neighbors that are kept, both from the same generator."""
     network, graph = ready(words(), drop=["entries at 0.4", "neighbors at 0.5"])
-    drawn, generator = network.draw("o", graph, seeded(3)), seeded(3)
-    masks = network.augmentation.draw("o", graph, network.encoder.inputs(graph), generator)
+    drawn, noise = network.draw("o", graph, in_turn(3)), in_turn(3)
+    masks = network.augmentation.draw("o", graph, network.encoder.inputs(graph), noise)
 
     def neighbors(of: PreparedGraph) -> torch.Tensor:
-        noise = torch.rand(len(of.connections), 1, generator=generator)
-        return ((noise > 0.5) | of.is_self).float()
+        uniform = noise.edges(of)
+        return ((uniform > 0.5) | of.is_self).float()
 
     kept, encoded = neighbors(graph), network.encoder(graph, masks)
     alike = network.parts.alike(graph, network.encoder(graph))  # by the encoder without masks
@@ -144,12 +144,12 @@ def test_dropped_connections_are_left_out_of_the_parts(encoder):
     drop = ["connections in 2 blocks at 0.4"] + (["neighbors at 0.3"] if encoder == "mlp" else [])
     parts = ("encoder hop 1", "attributes hop 1")
     network, graph = ready(words(), encoder=encoder, drop=drop, parts=parts, row_norm="length")
-    drawn, generator = network.draw("t", graph, seeded(3)), seeded(3)
-    masks = network.augmentation.draw("t", graph, network.encoder.inputs(graph), generator)
+    drawn, noise = network.draw("t", graph, in_turn(3)), in_turn(3)
+    masks = network.augmentation.draw("t", graph, network.encoder.inputs(graph), noise)
     kept = masks[-1].connections.mean(1, keepdim=True)
     if encoder == "mlp":
-        noise = torch.rand(len(graph.connections), 1, generator=generator)
-        kept = kept * ((noise > 0.3) | graph.is_self)
+        uniform = noise.edges(graph)
+        kept = kept * ((uniform > 0.3) | graph.is_self)
     torch.testing.assert_close(drawn, network.parts(graph, network.encoder(graph, masks), masks, kept))
 
 
@@ -160,7 +160,7 @@ def test_neighbors_are_dropped_at_a_fraction_of_their_rate_in_draws(scale):
     graph = make_graph(1 - np.eye(nodes), np.ones((nodes, 1)), double=False)
     network, graph = ready(graph, drop="neighbors at 0.6/0.9")
     for view, rate in (("o", 0.6), ("t", 0.9)):
-        positives = network.augmentation.draw_positives(view, graph, seeded(0), hard=True, scale=scale)
+        positives = network.augmentation.draw_positives(view, graph, in_turn(0), hard=True, scale=scale)
         dropped = float((positives.weights[~graph.is_self[:, 0]] == 0).double().mean())
         assert dropped == pytest.approx(scale * rate, abs=0.02)
 

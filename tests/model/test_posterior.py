@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from bgcl.augmentation.noise import CountedNoise
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
 from bgcl.model.posterior import astd, draws, moments, pairs_of_views
@@ -60,7 +61,7 @@ def test_draws_come_from_the_two_views_in_turn(hard: bool) -> None:
     network, graph = network_dropping("connections at 0/1"), random_graph(double=False)
     kept, dropped = network.encoder(graph).detach(), torch.relu(network.encoder.layers[1].bias.detach()).expand(8, 4)
     assert not torch.allclose(kept, dropped)
-    sampled = list(draws(network, graph, 5, seeded(0), scale=1.0, hard=hard))
+    sampled = list(draws(network, graph, 5, 0, scale=1.0, hard=hard))
     for i, draw in enumerate(sampled):
         torch.testing.assert_close(draw, dropped if i % 2 else kept)
     assert len(sampled) == 5
@@ -68,15 +69,17 @@ def test_draws_come_from_the_two_views_in_turn(hard: bool) -> None:
 
 @pytest.mark.parametrize("mask_values", ["relaxed", "hard"])
 @pytest.mark.parametrize("scale", [0.25, 0.7, 1.0])
-def test_draws_are_masked_encoders_that_follow_the_generator(scale: float, mask_values: str) -> None:
+def test_draws_are_masked_encoders_that_follow_their_noise(scale: float, mask_values: str) -> None:
     # The scale is an argument: the setting of the same name is not used.
     network = network_dropping("connections in 2 blocks", mask_values=mask_values, draw_scale=0.01)
     graph = random_graph(double=False)
-    sampled = torch.stack(list(draws(network, graph, 4, seeded(0), scale=scale, hard=False)))
-    again = torch.stack(list(draws(network, graph, 4, seeded(0), scale=scale, hard=False)))
+    sampled = torch.stack(list(draws(network, graph, 4, 0, scale=scale, hard=False)))
+    again = torch.stack(list(draws(network, graph, 4, 0, scale=scale, hard=False)))
     assert torch.equal(sampled, again)
-    generator = seeded(0)
-    by_hand = torch.stack([network.encode(view, graph, generator, scale=scale) for view in ("o", "t", "o", "t")])
+    noise = [CountedNoise.of_draw(0, i) for i in range(4)]
+    by_hand = torch.stack(
+        [network.encode(view, graph, each, scale=scale) for view, each in zip("otot", noise, strict=True)]
+    )
     assert torch.equal(sampled, by_hand)
     assert not sampled.requires_grad
     assert not torch.equal(sampled[0], sampled[2])
@@ -85,7 +88,7 @@ def test_draws_are_masked_encoders_that_follow_the_generator(scale: float, mask_
 def test_a_stream_of_draws_does_not_turn_off_gradients_in_the_loop_over_it() -> None:
     network, graph = network_dropping("connections"), random_graph(double=False)
     weight = torch.ones((), requires_grad=True)
-    for draw in draws(network, graph, 2, seeded(0), scale=1.0, hard=False):
+    for draw in draws(network, graph, 2, 0, scale=1.0, hard=False):
         assert not draw.requires_grad
         assert (weight * draw).sum().requires_grad
 
@@ -101,10 +104,9 @@ def test_draws_are_made_at_a_fraction_of_the_rates_of_training(scale: float) -> 
         network.encoder.layers[0].bias.fill_(1.0)
     nodes = 2000
     graph = make_graph(np.zeros((nodes, nodes)), np.ones((nodes, 1)), double=False)
-    sampled = list(draws(network, graph, 2, seeded(0), scale=scale, hard=True))
-    generator = seeded(0)
-    for rate, draw in zip((0.6, 0.9), sampled, strict=True):
-        noise = torch.rand(nodes, 1, generator=generator)
+    sampled = list(draws(network, graph, 2, 0, scale=scale, hard=True))
+    for i, (rate, draw) in enumerate(zip((0.6, 0.9), sampled, strict=True)):
+        noise = CountedNoise.of_draw(0, i).of("mask", 0, 0).edges(graph)
         torch.testing.assert_close(draw, torch.where(noise > scale * rate, 3.0, 1.0))
         assert float((draw == 3).double().mean()) == pytest.approx(1 - scale * rate, abs=0.04)
 
@@ -118,8 +120,8 @@ def test_hard_draws_use_masks_of_zeros_and_ones() -> None:
         network.encoder.layers[0].bias.fill_(1.0)
     graph = random_graph(1, 1, double=False)
     graph.features.fill_(1.0)
-    hard = {float(draw) for draw in draws(network, graph, 40, seeded(0), scale=1.0, hard=True)}
-    relaxed = np.array([float(draw) for draw in draws(network, graph, 40, seeded(0), scale=1.0, hard=False)])
+    hard = {float(draw) for draw in draws(network, graph, 40, 0, scale=1.0, hard=True)}
+    relaxed = np.array([float(draw) for draw in draws(network, graph, 40, 0, scale=1.0, hard=False)])
     assert hard == {1.0, 3.0}
     assert len(set(relaxed)) > 30
     assert ((relaxed >= 1) & (relaxed <= 3)).all()
@@ -134,11 +136,11 @@ def default_network() -> tuple[Network, PreparedGraph]:
 
 
 @pytest.mark.parametrize("hard", [False, True])
-def test_draws_of_embeddings_in_parts_follow_the_generator(hard: bool) -> None:
+def test_draws_of_embeddings_in_parts_follow_their_noise(hard: bool) -> None:
     network, graph = default_network()
-    sampled = torch.stack(list(draws(network, graph, 4, seeded(0), scale=0.7, hard=hard)))
-    generator = seeded(0)
-    by_hand = [network.draw(view, graph, generator, scale=0.7, hard=hard) for view in ("o", "t", "o", "t")]
+    sampled = torch.stack(list(draws(network, graph, 4, 0, scale=0.7, hard=hard)))
+    noise = [CountedNoise.of_draw(0, i) for i in range(4)]
+    by_hand = [network.draw(view, graph, each, scale=0.7, hard=hard) for view, each in zip("otot", noise, strict=True)]
     assert torch.equal(sampled, torch.stack(by_hand))
     assert sampled.shape == (4, 12, sum(network.parts.widths))
     assert not sampled.requires_grad
@@ -150,9 +152,8 @@ def test_draws_of_embeddings_in_parts_follow_the_generator(hard: bool) -> None:
 @pytest.mark.parametrize("scale", [0.4, 1.0])
 def test_pairs_of_views_are_outputs_of_the_encoder_before_the_parts(scale: float) -> None:
     network, graph = default_network()
-    generator = seeded(0)
-    for o, t in pairs_of_views(network, graph, 3, seeded(0), scale=scale):
-        assert torch.equal(o, network.encode("o", graph, generator, scale=scale))
-        assert torch.equal(t, network.encode("t", graph, generator, scale=scale))
+    for i, (o, t) in enumerate(pairs_of_views(network, graph, 3, 0, scale=scale)):
+        assert torch.equal(o, network.encode("o", graph, CountedNoise.of_draw(0, 2 * i), scale=scale))
+        assert torch.equal(t, network.encode("t", graph, CountedNoise.of_draw(0, 2 * i + 1), scale=scale))
         assert o.shape == t.shape == (12, 4)
         assert not o.requires_grad

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import bgcl
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.model.objectives.infonce import contrastive_log_likelihood
 from bgcl.model.stopping import GAIN, LEAST, Watch, is_settled
 
@@ -93,7 +94,7 @@ def test_the_criterion_is_the_likelihood_of_two_views_of_each_node(graph) -> Non
     generator = torch.Generator().manual_seed(3)
     batch = watch.batches.batch(watch.nodes, generator)
     with torch.no_grad():
-        o, t = (network.encode(view, batch, generator)[: graph.num_nodes] for view in ("o", "t"))
+        o, t = (network.encode(view, batch, NoiseStream(generator))[: graph.num_nodes] for view in ("o", "t"))
     expected = contrastive_log_likelihood(o, t, 0.15, "other view").mean()
     assert watch.recognized() == pytest.approx(float(expected))
 

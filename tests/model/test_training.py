@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.data.pyg import check_graph
 from bgcl.graph.clusters import Batches
 from bgcl.graph.node_batches import NodeBatches
@@ -126,9 +127,9 @@ def test_a_step_that_may_use_few_nodes_has_the_loss_of_a_random_subset(graph, se
     training = begin(tiny, **{setting: 5}, shared_information=0.0, kl_weight=0.5, **distinct)
     network, prepared, chosen = training.network, training.batches.graph, set()
     for _ in range(6):
-        generator = torch.Generator().set_state(training.generator.get_state())
+        noise = NoiseStream(torch.Generator().set_state(training.generator.get_state()))
         with torch.no_grad():
-            views = [network.objective.head(network.encode(view, prepared, generator)) for view in ("o", "t")]
+            views = [network.objective.head(network.encode(view, prepared, noise)) for view in ("o", "t")]
             subsets = {
                 s: float(contrastive_loss(*(view[list(s)] for view in views), 0.4)) for s in combinations(range(8), 5)
             }

@@ -18,6 +18,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from bgcl.augmentation.noise import Noise
+
 Array = npt.NDArray[Any]
 Rates = tuple[tuple[float, ...], ...]  # (layers, blocks), with 1 where layers or blocks share a rate
 
@@ -156,12 +158,12 @@ class DropRate(nn.Module):
         self.log_a[:, block] = math.log(a)
         self.log_b[:, block] = math.log(b)
 
-    def draw(self, generator: torch.Generator) -> Tensor:
+    def draw(self, noise: Noise) -> Tensor:
         """`logit(pi)` with `pi ~ q(pi)`, reparameterized."""
         if not self.learned:
             return torch.logit(self.fixed)
-        uniform = torch.rand(self.log_a.shape, generator=generator, device=self.log_a.device)
-        return kumaraswamy_logit(self.a, self.b, uniform.clamp(1e-6, 1 - 1e-6).cpu().double()).to(self.log_a)
+        uniform = noise.rates(self.log_a.shape, self.log_a.device)
+        return kumaraswamy_logit(self.a, self.b, uniform.cpu().double()).to(self.log_a)
 
     def median(self) -> Tensor:
         """`logit(pi)` at the posterior's median."""

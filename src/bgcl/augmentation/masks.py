@@ -25,6 +25,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 from torch import Tensor
 
+from bgcl.augmentation.noise import Noise
 from bgcl.graph.prepared import PreparedGraph
 
 
@@ -98,7 +99,7 @@ class Mask:
         if "kind" in vars(cls):  # a subclass without a kind does not replace its parent
             Mask.kinds[cls.kind] = cls
 
-    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, noise: Noise) -> Tensor:
         """Draw noise in (0, 1): one number for each group of things that are kept or dropped together."""
         raise NotImplementedError(f"The mask {type(self).__name__} has no method uniform(). Write one.")
 
@@ -126,18 +127,13 @@ class Mask:
         return " ".join(words)
 
 
-def _noise(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    # In float32 a draw can be exactly 0. Then its logit and the gradient would be infinite.
-    return torch.rand(shape, generator=generator, device=generator.device).clamp_(1e-7, 1 - 1e-7)
-
-
 class DropConnections(Mask):
     """The paper's mask: drop connections, including self-connections, with a new draw for each block of features."""
 
     kind = "connections"
 
-    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
-        return _noise((len(graph.connections), self.blocks), generator)
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, noise: Noise) -> Tensor:
+        return noise.edges(graph, self.blocks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,8 +143,8 @@ class DropEdges(Mask):
     kind = "edges"
     shared: bool = True
 
-    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
-        return _noise((len(graph.connections), 1), generator)
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, noise: Noise) -> Tensor:
+        return noise.edges(graph)
 
     def factor(self, keep: Tensor, graph: PreparedGraph) -> Tensor:
         return torch.where(graph.is_self, 1.0, keep)
@@ -161,8 +157,8 @@ class DropNodes(Mask):
     kind = "nodes"
     shared: bool = True
 
-    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
-        return _noise((graph.nodes, 1), generator)
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, noise: Noise) -> Tensor:
+        return noise.nodes(graph)
 
     def factor(self, keep: Tensor, graph: PreparedGraph) -> Tensor:
         ends = keep[graph.connections.row] * keep[graph.connections.column]
@@ -175,16 +171,16 @@ class SelectSubgraph(DropNodes):
     In each step the neighborhood grows through a random edge at its border. If edges have weights, an edge is chosen
     with a probability in proportion to its weight. When the neighborhood fills a component, it continues in another
     one. A signal that needs an independent exponential time for each edge reaches the nodes in the same order, so one
-    run of Dijkstra's algorithm finds the order. A node's noise is its rank in this order.
+    run of Dijkstra's algorithm finds the order. A node's noise is its rank in this order. So it depends on the whole
+    graph: a part of the graph has other draws of this mask.
     """
 
     kind = "subgraph"
 
-    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
-        seed = torch.randint(2**31 - 1, (), generator=generator, device=generator.device).item()
-        rank = _growth_rank(graph, np.random.default_rng(int(seed)))
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, noise: Noise) -> Tensor:
+        rank = _growth_rank(graph, np.random.default_rng(noise.seed()))
         uniform = 1 - (rank + 0.5) / graph.nodes  # the first nodes have the most noise, so they are kept longest
-        return torch.as_tensor(uniform, dtype=torch.float32, device=generator.device)[:, None]
+        return torch.as_tensor(uniform, dtype=torch.float32, device=graph.connections.column.device)[:, None]
 
 
 def _growth_rank(graph: PreparedGraph, random: np.random.Generator) -> np.ndarray:
@@ -217,8 +213,8 @@ class DropFeatures(Mask):
     on = "columns"
     layer: int | None = 1
 
-    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
-        return _noise((layer.width,), generator)
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, noise: Noise) -> Tensor:
+        return noise.columns(graph, layer.width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,8 +225,8 @@ class DropEntries(Mask):
     on = "entries"
     layer: int | None = 1
 
-    def uniform(self, graph: PreparedGraph, layer: LayerInput, generator: torch.Generator) -> Tensor:
-        return _noise(tuple(layer.entries), generator)
+    def uniform(self, graph: PreparedGraph, layer: LayerInput, noise: Noise) -> Tensor:
+        return noise.entries(graph, layer.entries)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from bgcl.augmentation.drop_rates import DropRate, RatePosterior
 from bgcl.augmentation.masks import LayerInput, Mask, concrete, straight_through
+from bgcl.augmentation.noise import Noise
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.graph.relations import over_relations
 from bgcl.graph.sparse import Pattern, row_sum, spmm
@@ -88,42 +89,44 @@ class Augmentation(nn.Module):
         return list(zip(self.masks, cast("list[DropRate]", list(rates)), strict=True))
 
     def draw(
-        self, view: View, graph: PreparedGraph, inputs: Sequence[LayerInput], generator: torch.Generator, *,
+        self, view: View, graph: PreparedGraph, inputs: Sequence[LayerInput], noise: Noise, *,
         hard: bool = False, scale: float | None = 1.0,
     ) -> list[LayerMask]:  # fmt: skip
         """Draw the masks of a view at `scale` times its drop rates: one `LayerMask` for each layer.
 
         The drop rates are a draw from their posterior, or its median. If `scale` is None, they are the rates of draws.
+        Rates and masks come from `noise`.
         """
         layers = [LayerMask() for _ in range(self.layers)]
-        for mask, rate in self.of(view, drawing=scale is None):
+        for place, (mask, rate) in enumerate(self.of(view, drawing=scale is None)):
             if mask.on == "positives":
                 continue
-            logit = self._logit(rate, generator, scale)
-            noise: Tensor | None = None
+            logit = self._logit(rate, noise.of("rate", place), scale)
+            uniform: Tensor | None = None
             for i in range(self.layers) if mask.layer is None else (mask.layer - 1,):
-                if noise is None or not mask.shared:
-                    noise = mask.uniform(graph, inputs[i], generator)
-                keep = self._keep(logit[i if len(logit) > 1 else 0], noise, hard)
+                if uniform is None or not mask.shared:
+                    uniform = mask.uniform(graph, inputs[i], noise.of("mask", place, i))
+                keep = self._keep(logit[i if len(logit) > 1 else 0], uniform, hard)
                 layers[i].multiply("relations" if mask.per == "relation" else mask.on, mask.factor(keep, graph))
         return layers
 
     def draw_positives(
-        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False,
-        scale: float | None = 1.0,
+        self, view: View, graph: PreparedGraph, noise: Noise, *, hard: bool = False, scale: float | None = 1.0,
     ) -> Positives | None:  # fmt: skip
         """Draw the positives of each node in a view; None if no mask acts on positives.
 
         Of each pair of neighbors that are kept, one is a positive of the other with the weight of their connection, and
         a node is one of itself with the weight 1.
         """
-        masks = [(mask, rate) for mask, rate in self.of(view, drawing=scale is None) if mask.on == "positives"]
+        every = enumerate(self.of(view, drawing=scale is None))
+        masks = [(place, mask, rate) for place, (mask, rate) in every if mask.on == "positives"]
         if not masks:
             return None
-        kept: Tensor = torch.ones(len(graph.connections), 1, device=generator.device)
-        for mask, rate in masks:
-            noise = mask.uniform(graph, _NO_FEATURES, generator)
-            kept = kept * mask.factor(self._keep(self._logit(rate, generator, scale)[0], noise, hard), graph)
+        kept: Tensor = torch.ones(len(graph.connections), 1, device=graph.connections.column.device)
+        for place, mask, rate in masks:
+            uniform = mask.uniform(graph, _NO_FEATURES, noise.of("mask", place))
+            logit = self._logit(rate, noise.of("rate", place), scale)[0]
+            kept = kept * mask.factor(self._keep(logit, uniform, hard), graph)
         weight = over_relations(graph, kept)
         assert weight is not None
         weight = weight if graph.counts is None else weight * graph.counts[:, None]
@@ -132,13 +135,13 @@ class Augmentation(nn.Module):
         weight = weight / total.index_select(0, graph.connections.row)
         return Positives(graph.connections, weight[:, 0], kept)
 
-    def _logit(self, rate: DropRate, generator: torch.Generator, scale: float | None) -> Tensor:
+    def _logit(self, rate: DropRate, noise: Noise, scale: float | None) -> Tensor:
         """`logit(pi)` of the rates at which masks are drawn, `(layers, blocks)` or with 1."""
-        logit = rate.draw(generator) if self._draw == "sample" else rate.median()
+        logit = rate.draw(noise) if self._draw == "sample" else rate.median()
         return logit if scale in (None, 1) else torch.logit(scale * torch.sigmoid(logit))
 
-    def _keep(self, logit: Tensor, noise: Tensor, hard: bool) -> Tensor:
-        return (straight_through if hard or self.hard else concrete)(logit, noise, self.temperature)
+    def _keep(self, logit: Tensor, uniform: Tensor, hard: bool) -> Tensor:
+        return (straight_through if hard or self.hard else concrete)(logit, uniform, self.temperature)
 
     def posteriors(self, *, drawing: bool = False) -> dict[str, list[RatePosterior]]:
         """For each view, the posterior of each mask's drop rates; with `drawing`, those of draws of embeddings."""

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from torch_geometric.data import Data
 
 from bgcl.augmentation.language import parse_mask
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.augmentation.views import VIEWS, Augmentation
 from bgcl.baselines.convolutions import Convolutions
 from bgcl.baselines.method import Array, Count, EmbeddingMethod, LearningRate, NotNegative, Widths
@@ -62,7 +63,7 @@ class BGRL(EmbeddingMethod):
             nn.Linear(widths[-1], self.predictor), nn.PReLU(), nn.Linear(self.predictor, widths[-1])
         )
         augmentation = Augmentation([parse_mask(sentence) for sentence in self.drop], len(self.widths))
-        generator = torch.Generator().manual_seed(self.seed)
+        noise = NoiseStream(torch.Generator().manual_seed(self.seed))
         optimizer = torch.optim.AdamW(
             [*online.parameters(), *predictor.parameters()], lr=self.lr, weight_decay=self.weight_decay
         )
@@ -70,7 +71,7 @@ class BGRL(EmbeddingMethod):
         for epoch in range(self.epochs):
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(epoch, self.epochs, self.lr, round(self.warm_up * self.epochs))
-            masks_o, masks_t = (augmentation.draw(view, graph, inputs, generator, hard=True) for view in VIEWS)
+            masks_o, masks_t = (augmentation.draw(view, graph, inputs, noise, hard=True) for view in VIEWS)
             with torch.no_grad():
                 target_o, target_t = target(graph, masks_o), target(graph, masks_t)
             optimizer.zero_grad()

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from bgcl.augmentation.language import parse_mask
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.augmentation.views import VIEWS, Augmentation
 from bgcl.baselines.convolutions import Convolutions
 from bgcl.baselines.method import Array, Count, EmbeddingMethod, LearningRate, NotNegative, Widths
@@ -54,14 +55,12 @@ class CCASSG(EmbeddingMethod):
         if self.encoder == "gcn":
             sentences.append(f"edges at {self.edges}")
         augmentation = Augmentation([parse_mask(sentence) for sentence in sentences], len(self.widths))
-        generator = torch.Generator().manual_seed(self.seed)
+        noise = NoiseStream(torch.Generator().manual_seed(self.seed))
         optimizer = torch.optim.Adam(encoder.parameters(), lr=self.lr)
         inputs = encoder.inputs(graph)
         for _ in range(self.epochs):
             optimizer.zero_grad()
-            one, other = (
-                encoder(graph, augmentation.draw(view, graph, inputs, generator, hard=True)) for view in VIEWS
-            )
+            one, other = (encoder(graph, augmentation.draw(view, graph, inputs, noise, hard=True)) for view in VIEWS)
             cca_loss(one, other, self.decorrelation).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         with torch.no_grad():

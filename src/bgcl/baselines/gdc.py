@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from bgcl.augmentation.drop_rates import DropRate
 from bgcl.augmentation.masks import DropConnections
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.augmentation.views import Augmentation, View
 from bgcl.baselines.method import Count, NotNegative, Positive, Seed
 from bgcl.baselines.supervised import Classifier, Task, derived_seed, probabilities, train
@@ -116,7 +117,7 @@ class GDCNetwork(nn.Module):
 
     def forward(self, graph: PreparedGraph, generator: torch.Generator) -> Tensor:
         """Logits with one draw of rates and masks, `(N, C)`."""
-        masks = self.augmentation.draw(_VIEW, graph, self.classifier.inputs(graph), generator)
+        masks = self.augmentation.draw(_VIEW, graph, self.classifier.inputs(graph), NoiseStream(generator))
         logits: Tensor = self.classifier(graph, masks)
         return logits
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from bgcl.arguments import seed_or
+from bgcl.augmentation.noise import VERSION
 from bgcl.checkpoint import checksum
 from bgcl.checkpoint.kept import MOST, Kept
 from bgcl.downstream.evaluation import versions
@@ -128,7 +129,7 @@ def _add(sha: Any, value: Any) -> None:
 
 def _digest_of_model(model: "BGCL") -> str:
     tensors = {name: tensor.cpu() for name, tensor in model.network_.state_dict().items()}
-    about = [checksum(tensors), model.settings_.to_json(), versions()]
+    about = [checksum(tensors), model.settings_.to_json(), versions(), f"noise {VERSION}"]
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bgcl.errors import BGCLError
-from bgcl.graph.prepared import Features, PreparedGraph, SparseFeatures
+from bgcl.graph.prepared import Features, PreparedGraph, SparseFeatures, numbers_of
 from bgcl.graph.sparse import Pattern, row_pointer
 
 MOST_WEIGHT = 10_000  # of an edge in METIS, which adds weights as numbers of 32 bits
@@ -74,7 +74,9 @@ def induced(graph: PreparedGraph, nodes: Tensor) -> PreparedGraph:
     features = feature_rows(graph.features, nodes)
     kept = [None if each is None else each[connections][inside] for each in (graph.weights, graph.relations)]
     pattern = Pattern(row_pointer(row, len(nodes)), column[inside], len(nodes))
-    return PreparedGraph(pattern, features, weights=kept[0], relations=kept[1])
+    numbers = numbers_of(graph)[nodes]
+    keys = None if graph.keys is None else graph.keys[nodes]
+    return PreparedGraph(pattern, features, keys=keys, weights=kept[0], relations=kept[1], numbers=numbers)
 
 
 def feature_rows(features: Features, nodes: Tensor) -> Features:

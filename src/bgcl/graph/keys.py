@@ -1,14 +1,13 @@
 """Numbers that stand for nodes in every graph that has them, and a hash of such numbers."""
 
-import torch
 from torch import Tensor
 
-from bgcl.graph.prepared import PreparedGraph
+from bgcl.graph.prepared import PreparedGraph, numbers_of
 
 
 def keys_of(graph: PreparedGraph) -> Tensor:
-    """The key of each node, `(N,)`: a hash of its id, or its number if it has none."""
-    return torch.arange(graph.nodes, device=graph.connections.column.device) if graph.keys is None else graph.keys
+    """The key of each node, `(N,)`: a hash of its id, or its row in the whole graph if it has none."""
+    return numbers_of(graph) if graph.keys is None else graph.keys
 
 
 def mixed(numbers: Tensor, more: Tensor | int = 0) -> Tensor:

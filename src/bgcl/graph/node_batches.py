@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bgcl.graph.clusters import feature_rows
-from bgcl.graph.prepared import PreparedGraph, SparseFeatures, to_dense
+from bgcl.graph.prepared import PreparedGraph, SparseFeatures, numbers_of, to_dense
 from bgcl.graph.sparse import Pattern, row_sum
 
 DENSE = 0.1  # features with a greater share of nonzero entries are kept as a plain matrix
@@ -76,7 +76,9 @@ class NodeBatches:
         counts[start[second]] = self.total[partner].float()
         chosen = torch.cat([nodes, partner])
         features = feature_rows(self.features, chosen)
-        return PreparedGraph(Pattern(pointer, column, total), features, counts=counts, relations=relations)
+        numbers = numbers_of(self.graph)[chosen]
+        pattern = Pattern(pointer, column, total)
+        return PreparedGraph(pattern, features, counts=counts, relations=relations, numbers=numbers)
 
     def _edges(self, nodes: Tensor, generator: torch.Generator) -> Tensor:
         """The place of a random edge of each node."""

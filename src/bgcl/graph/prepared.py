@@ -52,6 +52,7 @@ class PreparedGraph:
     counts: Tensor | None = None  # (E,), how many connections each one stands for in a sample; None: 1
     weights: Tensor | None = None  # (E,), the weight of each connection; None: 1
     relations: Tensor | None = None  # (E, R), the weight in each relation, 0 for self-connections; None: one relation
+    numbers: Tensor | None = None  # (N,), the row of each node in the whole graph; None: this is the whole graph
 
     @property
     def nodes(self) -> int:
@@ -61,6 +62,12 @@ class PreparedGraph:
     def is_self(self) -> Tensor:
         """True for self-connections, `(E, 1)`."""
         return (self.connections.row == self.connections.column)[:, None]
+
+
+def numbers_of(graph: PreparedGraph) -> Tensor:
+    """The row of each node in the whole graph, `(N,)`."""
+    device = graph.connections.column.device
+    return torch.arange(graph.nodes, device=device) if graph.numbers is None else graph.numbers
 
 
 def mean_weight(data: Data) -> float:

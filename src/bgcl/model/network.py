@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bgcl.augmentation.evidence import Witnesses
+from bgcl.augmentation.noise import Noise, NoiseStream
 from bgcl.augmentation.rate_evidence import learn_rates
 from bgcl.augmentation.views import Augmentation, LayerMask, Positives, View
 from bgcl.errors import BGCLError
@@ -100,12 +101,12 @@ class Network(nn.Module):
 
     def outcome(self, graph: PreparedGraph, generator: torch.Generator, most: int | None = None) -> Outcome:
         """The objective of one step."""
-        inputs = self.encoder.inputs(graph)
+        inputs, noise = self.encoder.inputs(graph), NoiseStream(generator)
         step = Step(
             graph,
             self.encoder,
-            lambda view: self.augmentation.draw(view, graph, inputs, generator),
-            lambda view: self.augmentation.draw_positives(view, graph, generator),
+            lambda view: self.augmentation.draw(view, graph, inputs, noise),
+            lambda view: self.augmentation.draw_positives(view, graph, noise),
             generator,
             most,
         )
@@ -113,14 +114,13 @@ class Network(nn.Module):
         return found
 
     def encode(
-        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False,
-        scale: float | None = 1.0,
-    ) -> Tensor:  # fmt: skip
+        self, view: View, graph: PreparedGraph, noise: Noise, *, hard: bool = False, scale: float | None = 1.0
+    ) -> Tensor:
         """One draw of the encoder's output in a view, `(N, w)`, with masks at `scale` times the drop rates.
 
         If `scale` is None, masks are drawn at the rates that were inferred for draws.
         """
-        masks = self.augmentation.draw(view, graph, self.encoder.inputs(graph), generator, hard=hard, scale=scale)
+        masks = self.augmentation.draw(view, graph, self.encoder.inputs(graph), noise, hard=hard, scale=scale)
         found: Tensor = self.encoder(graph, masks)
         return found
 
@@ -130,8 +130,8 @@ class Network(nn.Module):
             return self.parts.alike(graph, self.encoder(graph)) if self.parts.needs_alike else {}
 
     def draw(
-        self, view: View, graph: PreparedGraph, generator: torch.Generator, *, hard: bool = False,
-        scale: float | None = 1.0, alike: Alike | None = None,
+        self, view: View, graph: PreparedGraph, noise: Noise, *, hard: bool = False, scale: float | None = 1.0,
+        alike: Alike | None = None,
     ) -> Tensor:  # fmt: skip
         """One draw of the embeddings in a view, `(N, d)`, with masks at `scale` times the drop rates.
 
@@ -139,18 +139,19 @@ class Network(nn.Module):
         `alike` is what the method `alike` returns for the graph. Without it, it is computed.
         """
         inputs = self.encoder.inputs(graph)
-        masks = self.augmentation.draw(view, graph, inputs, generator, hard=hard, scale=scale)
+        masks = self.augmentation.draw(view, graph, inputs, noise, hard=hard, scale=scale)
         encoded: Tensor = self.encoder(graph, masks)
         if self.parts.as_it_is:
             return encoded
 
-        def positives(of: PreparedGraph) -> Positives | None:
-            return self.augmentation.draw_positives(view, of, generator, hard=hard, scale=scale)
+        def positives(of: PreparedGraph, name: str) -> Positives | None:
+            return self.augmentation.draw_positives(view, of, noise.of("among", name), hard=hard, scale=scale)
 
-        kept = _kept(masks[-1], positives(graph))
+        kept = _kept(masks[-1], positives(graph, "neighbors"))
         graphs = self.alike(graph) if alike is None else alike
         among = {
-            name: Propagation(of, over_relations(of, _kept(LayerMask(), positives(of)))) for name, of in graphs.items()
+            name: Propagation(of, over_relations(of, _kept(LayerMask(), positives(of, name))))
+            for name, of in graphs.items()
         }
         found: Tensor = self.parts(graph, encoded, masks, kept, among)
         return found

@@ -6,30 +6,41 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bgcl.augmentation.noise import CountedNoise
 from bgcl.augmentation.views import VIEWS
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Alike, Network
 
 
 def draws(
-    network: Network, graph: PreparedGraph, samples: int, generator: torch.Generator, *, scale: float | None,
-    hard: bool, alike: Alike | None = None,
+    network: Network, graph: PreparedGraph, samples: int, seed: int, *, scale: float | None, hard: bool,
+    alike: Alike | None = None,
 ) -> Iterator[Tensor]:  # fmt: skip
-    """`samples` draws of the embeddings, each `(N, d)`, in turn from the posteriors of the two views."""
+    """`samples` draws of the embeddings, each `(N, d)`, in turn from the posteriors of the two views.
+
+    A draw depends on its number and the seed, not on the draws before it.
+    """
     alike = network.alike(graph) if alike is None else alike
     for i in range(samples):
         with torch.no_grad():
-            draw = network.draw(VIEWS[i % 2], graph, generator, hard=hard, scale=scale, alike=alike)
+            noise = CountedNoise.of_draw(seed, i)
+            draw = network.draw(VIEWS[i % 2], graph, noise, hard=hard, scale=scale, alike=alike)
         yield draw
 
 
 def pairs_of_views(
-    network: Network, graph: PreparedGraph, pairs: int, generator: torch.Generator, *, scale: float | None
+    network: Network, graph: PreparedGraph, pairs: int, seed: int, *, scale: float | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Draws of the encoder's output in both views, `(N, w)` each, before the parts of the embedding are made."""
-    for _ in range(pairs):
+    """Draws of the encoder's output in both views, `(N, w)` each, before the parts of the embedding are made.
+
+    Pair i has the masks of the draws 2 i and 2 i + 1.
+    """
+    for pair in range(pairs):
         with torch.no_grad():
-            o, t = (network.encode(view, graph, generator, scale=scale) for view in VIEWS)
+            o, t = (
+                network.encode(view, graph, CountedNoise.of_draw(seed, 2 * pair + i), scale=scale)
+                for i, view in enumerate(VIEWS)
+            )
         yield o, t
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.graph.alike import references
 from bgcl.graph.node_batches import NodeBatches
 from bgcl.model.network import Network
@@ -43,7 +44,8 @@ class Watch:
         batch = self.batches.batch(self.nodes, generator)
         was_training = self.network.training
         self.network.eval()
-        views = [self.network.encode(view, batch, generator)[: len(self.nodes)] for view in ("o", "t")]
+        noise = NoiseStream(generator)
+        views = [self.network.encode(view, batch, noise)[: len(self.nodes)] for view in ("o", "t")]
         found = self.network.objective.log_likelihood(*views).mean()
         self.network.train(was_training)
         return float(found)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from bgcl.augmentation.noise import VERSION
 from bgcl.baselines import CLASSIFIERS, EMBEDDINGS, baseline, published
 from bgcl.baselines.scoring import evaluate_classifier
 from bgcl.downstream.classifier import MixtureClassifier
@@ -41,7 +42,10 @@ HOPS = 5  # the greatest distance from a noisy node
 
 def compute(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
     """The result of a cell, from the cache if it is there."""
-    key = cell.key(data_digest(data), _method(cell).to_json())
+    settings = _method(cell).to_json()
+    if cell.method not in {*CLASSIFIERS, *EMBEDDINGS}:
+        settings["noise"] = VERSION  # of draws
+    key = cell.key(data_digest(data), settings)
     if (found := cache.read(key)) is not None:
         return found | {"cell": cell.to_dict()}
     start = time.perf_counter()

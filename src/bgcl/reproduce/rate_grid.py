@@ -83,7 +83,7 @@ def criteria(model: "BGCL", data: "Data", held_out: Any) -> dict[str, float]:
         encoded = network.encoder(graph)
         among = some_nodes(data.num_nodes, MOST)
         edges = held_out[:, torch.randperm(held_out.shape[1], generator=generator)[:MOST]]
-        pairs = list(pairs_of_views(network, graph, DRAWS, generator, scale=1.0))
+        pairs = list(pairs_of_views(network, graph, DRAWS, 12, scale=1.0))
     last = model.history_[-max(len(model.history_) // 4, 1) :]
     return {
         "rank": effective_rank(encoded),

@@ -22,7 +22,7 @@ from bgcl.model.encoders.mlp import MLPEncoder
 from bgcl.model.encoders.pyg import PyGEncoder
 from bgcl.model.encoders.sage import SAGEEncoder
 from masked import on_layers, random_masks, randomize
-from small import make_graph, random_adjacency, random_features, random_graph, seeded
+from small import in_turn, make_graph, random_adjacency, random_features, random_graph, seeded
 
 ENCODERS: dict[str, Callable[..., Encoder]] = {
     "gcn": GCNEncoder,
@@ -70,7 +70,7 @@ def test_masks_drawn_at_rate_zero_give_the_deterministic_encoder(name: str, spar
     sentences = ["edges at 0", "nodes at 0", "features of every layer at 0", "entries of every layer at 0"]
     sentences.append(f"connections in {blocks_of(name)} blocks at 0")
     augmentation = Augmentation([parse_mask(sentence) for sentence in sentences], encoder.masked_layers)
-    masks = augmentation.draw("o", graph, encoder.inputs(graph), seeded(0), hard=hard)
+    masks = augmentation.draw("o", graph, encoder.inputs(graph), in_turn(0), hard=hard)
     torch.testing.assert_close(encoder(graph, masks), encoder(graph))
 
 

@@ -21,6 +21,7 @@ from small import (
     dense_features,
     dense_gcn,
     feature_masks,
+    in_turn,
     loop_layer,
     make_graph,
     on_connections,
@@ -210,7 +211,7 @@ def test_fixed_rates_of_zero_give_the_deterministic_encoder(
     network = Network(5, make_settings(drop=drop, normalize=normalize, **relaxed))
     network.reset_parameters(seeded(0))
     for view in ("o", "t"):
-        torch.testing.assert_close(network.encode(view, graph, seeded(1), hard=hard), network.encoder(graph))
+        torch.testing.assert_close(network.encode(view, graph, in_turn(1), hard=hard), network.encoder(graph))
     assert network.encoder(graph).abs().max() > 0.01
 
 
@@ -219,7 +220,7 @@ def test_fixed_rates_of_one_leave_nothing_but_the_bias() -> None:
     network = Network(5, make_settings(encoder="gcn", drop="connections in 3 blocks at 1", widths=(4,)))
     network.encoder.load_state_dict(random_encoder((5, 4), double=False).state_dict())
     expected = torch.relu(network.encoder.layers[0].bias).expand(9, 4)
-    torch.testing.assert_close(network.encode("o", graph, seeded(0)), expected)
+    torch.testing.assert_close(network.encode("o", graph, in_turn(0)), expected)
 
 
 def test_masks_of_ones_change_nothing() -> None:

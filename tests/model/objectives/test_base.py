@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from bgcl.augmentation.language import parse_mask
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.augmentation.views import Augmentation
 from bgcl.model.objectives.base import Objective, Outcome, Step
 from small import random_encoder, random_graph, seeded
@@ -16,8 +17,8 @@ def make_step(most: int | None = None, *, drop: str = "edges at 0.5") -> Step:
     return Step(
         graph,
         encoder,
-        lambda view: augmentation.draw(view, graph, encoder.inputs(graph), generator),
-        lambda view: augmentation.draw_positives(view, graph, generator),
+        lambda view: augmentation.draw(view, graph, encoder.inputs(graph), NoiseStream(generator)),
+        lambda view: augmentation.draw_positives(view, graph, NoiseStream(generator)),
         generator,
         most,
     )

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bgcl.augmentation.language import parse_mask
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.augmentation.views import Augmentation
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.encoders.base import Encoder
@@ -38,7 +39,7 @@ def make_step(graph: PreparedGraph, encoder: Encoder, generator: torch.Generator
     augmentation = Augmentation([parse_mask("connections at 0.2/0.4"), parse_mask("features at 0.2")], 2)
 
     def draw(view: str) -> list:
-        masks = augmentation.draw(view, graph, encoder.inputs(graph), generator)
+        masks = augmentation.draw(view, graph, encoder.inputs(graph), NoiseStream(generator))
         if isinstance(graph.features, Tensor) and graph.features.dtype == torch.float64:
             for mask in masks:
                 mask.connections = mask.connections.double()

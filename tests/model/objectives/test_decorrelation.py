@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from bgcl.augmentation.language import parse_mask
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.augmentation.views import Augmentation
 from bgcl.model.encoders.gcn import GCNEncoder
 from bgcl.model.objectives.base import Outcome, Step
@@ -220,7 +221,7 @@ def test_training_lowers_the_loss() -> None:
 
     def step(generator: torch.Generator) -> Step:
         def draw(view: str) -> list:
-            return augmentation.draw(view, graph, encoder.inputs(graph), generator)
+            return augmentation.draw(view, graph, encoder.inputs(graph), NoiseStream(generator))
 
         return Step(graph, encoder, draw, lambda view: None, generator)
 

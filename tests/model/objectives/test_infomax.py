@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.nn.models import DeepGraphInfomax
 
 from bgcl.augmentation.language import parse_mask
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.augmentation.views import Augmentation
 from bgcl.graph.clusters import feature_rows
 from bgcl.graph.prepared import PreparedGraph, SparseFeatures
@@ -203,7 +204,7 @@ def make_step(graph: PreparedGraph, encoder: Encoder, generator: torch.Generator
     augmentation = Augmentation([parse_mask(sentence)], 2)
 
     def draw(view: str) -> list:
-        return augmentation.draw(view, graph, encoder.inputs(graph), generator)
+        return augmentation.draw(view, graph, encoder.inputs(graph), NoiseStream(generator))
 
     return Step(graph, encoder, draw, lambda view: None, generator)
 

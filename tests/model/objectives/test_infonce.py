@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from bgcl.augmentation.noise import NoiseStream
 from bgcl.augmentation.views import Positives
 from bgcl.graph.sparse import Pattern
 from bgcl.model.network import Network
@@ -159,7 +160,7 @@ def test_the_networks_loss_is_the_papers_loss_of_its_projections() -> None:
     graph, head = random_graph(8), network.objective.head
     found = network.outcome(graph, seeded(1))
     generator = seeded(1)
-    o, t = (network.encode(view, graph, generator) for view in ("o", "t"))
+    o, t = (network.encode(view, graph, NoiseStream(generator)) for view in ("o", "t"))
     assert not torch.equal(o, t)
     expected = paper_loss(head(o).detach().numpy(), head(t).detach().numpy(), 0.7)
     assert found.loss.item() == pytest.approx(expected)
@@ -295,7 +296,7 @@ def test_the_networks_positives_are_the_kept_neighbors() -> None:
     network = Network(5, make_settings(drop=["entries at 0.4", "neighbors at 0.5"], widths=(6, 4)))
     network.reset_parameters(seeded(0))
     generator = seeded(1)
-    o, t = (network.encode(view, graph, generator).detach().numpy() for view in ("o", "t"))
+    o, t = (network.encode(view, graph, NoiseStream(generator)).detach().numpy() for view in ("o", "t"))
     weights = []
     for _ in range(2):
         noise = torch.rand(len(graph.connections), 1, generator=generator)[:, 0]
