@@ -168,22 +168,43 @@ def test_weights_of_explanations_maximize_the_likelihood() -> None:
         assert float(torch.log(both @ weight).sum() + DOUBT * torch.log(weight[0])) <= best + 1e-3
 
 
-def test_noise_and_repetition_equals_a_plain_loop_and_has_the_variance_of_a_bootstrap() -> None:
+def test_noise_and_repetition_equals_a_plain_loop() -> None:
     random = np.random.default_rng(0)
     told = random.random(500) < 0.6
     explained = np.where(told, random.uniform(0.05, 0.3, 500), 0.001)
     evidence = Evidence(torch.full((500,), 0.05, dtype=torch.float64), torch.from_numpy(explained))
     pi = evidence.share()
     gain = np.mean([math.log((pi * 0.05 + (1 - pi) * e) / 0.05) for e in explained])
-    found = noise_and_repetition(evidence)
-    assert found.share() == pytest.approx(1 - (1 - pi) * math.exp(-gain), abs=1e-6)
-    shares = []
-    for _ in range(200):
-        chosen = torch.from_numpy(random.integers(0, 500, 500))
-        shares.append(noise_and_repetition(Evidence(evidence.background[chosen], evidence.explained[chosen])).share())
+    assert noise_and_repetition(evidence) == pytest.approx(1 - (1 - pi) * math.exp(-gain), abs=1e-6)
+
+
+@pytest.mark.parametrize("share", [Evidence.share, noise_and_repetition])
+def test_the_share_over_resamples_has_the_mean_and_the_variance_of_a_plain_bootstrap(share) -> None:
+    """Two explanations are about as good, so which of them is best changes with the items."""
+    random = np.random.default_rng(0)
+    first, second = random.random(300) < 0.5, random.random(300) < 0.21
+    columns = np.stack([np.where(first, 0.1, 0.001), np.where(second, 0.4, 0.004)], 1)
+    every = Explanations.of(np.full(300, 0.02), columns, np.zeros(300))
+    plain, chosen = [], []
+    for _ in range(300):
+        items = torch.from_numpy(random.integers(0, 300, 300))
+        both = [Evidence(every.background[items], column[items]) for column in every.explained.T[:-1]]
+        likelihood = [float(one.log_likelihood(torch.tensor([one.share()], dtype=torch.float64))) for one in both]
+        chosen.append(int(np.argmax(likelihood)))
+        plain.append(share(both[chosen[-1]]))
+    assert 0.1 < np.mean(chosen) < 0.9
+    found = every.over_resamples(share, np.random.default_rng(1))
+    assert found.share() == pytest.approx(np.mean(plain), abs=4 * np.std(plain) / math.sqrt(32))
     assert found.weight is not None
     std = math.sqrt(found.share() * (1 - found.share()) / float(found.weight.sum()))
-    assert std == pytest.approx(np.std(shares), rel=0.25)
+    assert std == pytest.approx(np.std(plain), rel=0.4)
+
+
+def test_resamples_never_count_more_than_the_items_that_there_are() -> None:
+    certain = Explanations.of(np.full(50, 0.02), np.full((50, 2), 0.4), np.zeros(50))
+    found = certain.over_resamples(Evidence.share, np.random.default_rng(0))
+    assert found.weight is not None
+    assert float(found.weight.sum()) == pytest.approx(50)
 
 
 def test_attributes_that_repeat_each_other_are_dropped_more() -> None:
@@ -192,7 +213,7 @@ def test_attributes_that_repeat_each_other_are_dropped_more() -> None:
     def share(words: int) -> float:
         return noise_and_repetition(
             Evidence(torch.full((300,), 1 / 120).double(), torch.full((300,), 1 / words).double())
-        ).share()
+        )
 
     assert share(2) == pytest.approx(1 - 2 / 120)
     assert share(60) == pytest.approx(0.5)

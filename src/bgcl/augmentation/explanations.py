@@ -8,9 +8,14 @@ Item i has the background probability `b_i`, and `e_ik` by explanation k. Two sh
   `sum_i log(pi b_i + sum_k w_k e_ik)`. It is at most as great.
 
 Both likelihoods are concave, so there is one maximum.
+
+Which explanation is best is uncertain where several are about as good, and then the share can jump with the items that
+were looked at. So the best one is chosen anew for each of `RESAMPLES` bootstrap samples of the items. The share is the
+mean over these samples, and its variance is theirs.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +23,7 @@ import torch
 from torch import Tensor
 
 DOUBT = 10.0  # items that count as noise before any is seen, so that what says no more than the background is noise
+RESAMPLES = 32
 _ROUNDS = 2000
 
 
@@ -42,15 +48,8 @@ class Evidence:
         return (found if self.weight is None else found * self.weight).sum(1)
 
     def share(self) -> float:
-        """The share of noise: the rate with the greatest likelihood, by bisection."""
-        _, b, e = self._scaled()
-        weight = 1.0 if self.weight is None else self.weight
-        low, high = 0.0, 1.0
-        for _ in range(50):
-            middle = (low + high) / 2
-            slope = (weight * (b - e) / (middle * b + (1 - middle) * e)).sum()
-            low, high = (middle, high) if slope > 0 else (low, middle)
-        return (low + high) / 2
+        """The share of noise: the rate with the greatest likelihood."""
+        return float(_shares(self.background, self.explained[:, None], self.weight)[0])
 
     def told(self) -> float:
         """How much the explanation tells: the mean of `log((pi b_i + (1 - pi) e_i) / b_i)` at the share of noise."""
@@ -61,6 +60,22 @@ class Evidence:
     def _scaled(self) -> tuple[Tensor, Tensor, Tensor]:
         greater = torch.maximum(self.background, self.explained)
         return greater, self.background / greater, self.explained / greater
+
+
+def _shares(background: Tensor, explained: Tensor, weight: Tensor | None) -> Tensor:
+    """The share of noise by each of K explanations, `(K,)`, by bisection of the slope of its likelihood.
+
+    Items have the background probability `(n,)`, the explained ones `(n, K)`, and weights `(n,)`.
+    """
+    greater = torch.maximum(background[:, None], explained)
+    b, e = background[:, None] / greater, explained / greater
+    times = 1.0 if weight is None else weight[:, None]
+    low, high = torch.zeros_like(b[0]), torch.ones_like(b[0])
+    for _ in range(50):
+        middle = (low + high) / 2
+        rises = (times * (b - e) / (middle * b + (1 - middle) * e)).sum(0) > 0
+        low, high = torch.where(rises, middle, low), torch.where(rises, high, middle)
+    return (low + high) / 2
 
 
 @dataclass(frozen=True)
@@ -82,10 +97,32 @@ class Explanations:
     def joined(cls, some: Sequence["Explanations"]) -> "Explanations":
         return cls(torch.cat([one.background for one in some]), torch.cat([one.explained for one in some]))
 
-    def by_alike(self) -> Evidence:
-        """The evidence of as many alike nodes as explain the items best."""
-        every = [Evidence(self.background, column) for column in self.explained.T[:-1]]
-        return max(every, key=lambda one: float(one.log_likelihood(torch.tensor([one.share()], dtype=torch.float64))))
+    def by_alike(self, weight: Tensor | None = None) -> Evidence:
+        """The evidence of as many alike nodes as explain the items best, which may count by a weight `(n,)`."""
+        alike = self.explained[:, :-1]
+        share = _shares(self.background, alike, weight)
+        every = torch.log(share * self.background[:, None] + (1 - share) * alike)
+        best = int((every if weight is None else every * weight[:, None]).nan_to_num(nan=0.0).sum(0).argmax())
+        return Evidence(self.background, alike[:, best], weight)
+
+    def over_resamples(self, share: Callable[[Evidence], float], random: np.random.Generator) -> Evidence:
+        """The evidence for a share that follows from the alike nodes that explain the items best.
+
+        Args:
+            share: computes the share.
+            random: draws the bootstrap samples.
+
+        Returns:
+            As many items, none of them in doubt, as give the mean share the variance over the samples; at most n.
+        """
+        n = len(self.background)
+        found = []
+        for _ in range(RESAMPLES):
+            weight = np.bincount(random.integers(n, size=n), minlength=n).astype(float)
+            found.append(share(self.by_alike(torch.from_numpy(weight))))
+        mean, variance = float(np.mean(found)), float(np.var(found, ddof=1))
+        of_one = mean * (1 - mean)  # the variance of a single item
+        return Evidence.counted(mean, n if n * variance <= of_one else max(of_one / variance, 1.0))
 
     def by_all(self) -> Evidence:
         """The evidence of all explanations together, each with the weight that makes the items most likely (EM).
@@ -110,24 +147,11 @@ class Explanations:
         return Evidence(torch.cat([self.background, doubt]), torch.cat([explained, 0 * doubt]), weights)
 
 
-def noise_and_repetition(evidence: Evidence) -> Evidence:
-    r"""The evidence for the share of attributes that a view can do without: noise, and what the others tell anyway.
+def noise_and_repetition(evidence: Evidence) -> float:
+    r"""The share of attributes that a view can do without: noise, and what the other attributes tell anyway.
 
     With the share of noise `pi`, and `R` the mean of `log((pi b_i + (1 - pi) e_i) / b_i)`, a view keeps the share
     `(1 - pi) exp(-R)`. `exp(-R)` is the perplexity of an attribute, given the others of its node, divided by its
     perplexity without them: the share that the others do not tell.
-
-    Returns:
-        Evidence of as many items as give this share the variance that it has (by the delta method).
     """
-    pi, n = evidence.share(), len(evidence.background)
-    b, e = evidence.background, evidence.explained
-    likelihood = pi * b + (1 - pi) * e
-    told = torch.log(likelihood / b)  # (n,)
-    kept = float(torch.exp(-told.mean()))
-    slope = (b - e) / likelihood
-    of_pi = n * slope / slope.square().sum().clamp(min=1e-12)  # how much an item moves pi, times n
-    influence = kept * (of_pi + (1 - pi) * (told - told.mean()))
-    share = min(max(1 - (1 - pi) * kept, 0.0), 1.0)
-    variance = float(influence.square().mean()) / n
-    return Evidence.counted(share, max(share * (1 - share) / max(variance, 1e-12), 1.0))
+    return min(max(1 - (1 - evidence.share()) * math.exp(-evidence.told()), 0.0), 1.0)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from bgcl.augmentation.drop_rates import kumaraswamy_beta_kl, quantile_nodes
 from bgcl.augmentation.evidence import Witnesses
-from bgcl.augmentation.explanations import Evidence, Explanations, noise_and_repetition
+from bgcl.augmentation.explanations import Evidence, noise_and_repetition
 from bgcl.augmentation.masks import Mask
 from bgcl.augmentation.views import VIEWS, Augmentation
 
@@ -91,6 +91,9 @@ def bounded(evidence: Evidence) -> Evidence:
 def learn_rates(augmentation: Augmentation, witnesses: Witnesses, start: Pair, prior: Pair) -> None:
     """Give every learned drop rate its posteriors under the evidence of the graph: for training, and for draws.
 
+    A wrong edge makes a wrong positive or propagates a wrong attribute, so edges that are noise are dropped. From the
+    attributes, a view also leaves out what the others tell, so that it has to be restored.
+
     Without evidence, because the graph has no edges or no attributes, a rate keeps its prior.
     """
     found: set[tuple[Kind, int | None]] = set()
@@ -102,7 +105,8 @@ def learn_rates(augmentation: Augmentation, witnesses: Witnesses, start: Pair, p
         every = witnesses.of_edges(relation) if kind == "edges" else witnesses.of_attributes()
         if every is None:
             continue
-        training, drawing = _evidence(kind, every), every.by_all()
+        share = Evidence.share if kind == "edges" else noise_and_repetition
+        training, drawing = every.over_resamples(share, witnesses.random), every.by_all()
         fitted[kind, relation] = _fit(training, start, prior), _fit(drawing, start, prior)
         if relation is None and drawing.told() < RANDOM and len(every.background) >= ENOUGH:
             log.warning(
@@ -130,16 +134,6 @@ def _evidence_for(mask: Mask, relations: int) -> list[tuple[Kind, int | None]]:
     """The kind and the relation of what explains what a mask drops, for each of its rates."""
     each = range(relations) if mask.per == "relation" else (None,)
     return [(evidence_of(mask), relation) for relation in each]
-
-
-def _evidence(kind: Kind, every: Explanations) -> Evidence:
-    """What a rate of training is learned from.
-
-    A wrong edge makes a wrong positive or propagates a wrong attribute, so edges that are noise are dropped. From the
-    attributes, a view also leaves out what the others tell, so that it has to be restored.
-    """
-    evidence = every.by_alike()
-    return evidence if kind == "edges" else noise_and_repetition(evidence)
 
 
 def _fit(evidence: Evidence, start: Pair, prior: Pair) -> Pair:
