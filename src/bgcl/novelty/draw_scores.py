@@ -29,8 +29,7 @@ Array = npt.NDArray[Any]
 def pair_scores(model: "BGCL", data: "Data", samples: int, seed: int) -> dict[str, Array]:
     """Disagreement and likelihood of each node, `(N,)` each, over `samples / 2` pairs of draws."""
     network, graph = model._ready(data)
-    generator = torch.Generator(model.settings_.device).manual_seed(seed)
-    pairs = pairs_of_views(network, graph, max(samples // 2, 2), generator, scale=model.settings_.draw_scale)
+    pairs = pairs_of_views(network, graph, max(samples // 2, 2), seed, scale=model.settings_.draw_scale)
     with torch.no_grad():
         logs = [network.objective.log_likelihood(o, t).cpu().double() for o, t in pairs]
     return {"disagreement": disagreement(iter(logs)), "likelihood": surprise(logs)}
