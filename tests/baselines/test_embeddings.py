@@ -89,7 +89,7 @@ def test_raw_features_are_attributes_with_rows_that_sum_to_one() -> None:
 
 def test_an_unknown_method_or_setting_is_refused_with_the_nearest_name() -> None:
     floors = {"majority-class", "neighbor-vote"}
-    assert set(CLASSIFIERS) == {"gcn", "mc-dropout-gcn", "ensemble-gcn", "gdc-gcn"} | floors
+    assert set(CLASSIFIERS) == {"gcn", "mc-dropout-gcn", "ensemble-gcn", "gdc-gcn", "gnnsafe", "gpn"} | floors
     with pytest.raises(BGCLError, match=r"Unknown method 'node2vek'\. Did you mean node2vec\?"):
         baseline("node2vek")
     with pytest.raises(BGCLError, match=r"Unknown setting 'epoch'\. Did you mean epochs\?"):

@@ -103,3 +103,19 @@ def test_every_class_has_its_figures_and_the_confusion_matrix_is_shown(run_train
     out = run_trained(*arguments)[1]
     assert "precision" in out
     assert "as 0" in out
+
+
+@pytest.mark.parametrize("shift", ["popularity", "normal", "rewired"])
+def test_scores_by_the_level_of_a_shift(run_trained, shift):
+    how = ["--shift", shift, "--splits", "2", "--samples", "4"]
+    code, out, _ = run_trained("evaluate", "r", *how, "--json", "--out", "levels.csv")
+    found = json.loads(out)
+    assert code == 0
+    levels = [row["level"] for row in found["levels"]]
+    assert levels[0] == ("known kind" if shift == "popularity" else "0 %")
+    assert read_table(Path("levels.csv"))["level"] == levels
+    assert ("protocol" in found) == (shift != "popularity")
+    code, out, _ = run_trained("evaluate", "r", *how)
+    assert code == 0
+    assert levels[-1] in out
+    assert "AUROC of errors" in out

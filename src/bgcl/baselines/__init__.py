@@ -33,6 +33,8 @@ CLASSIFIERS: dict[str, str] = {
     "mc-dropout-gcn": "supervised:MCDropoutGCN",
     "ensemble-gcn": "supervised:EnsembleGCN",
     "gdc-gcn": "gdc:GDCGCN",
+    "gnnsafe": "gnnsafe:GNNSafe",
+    "gpn": "gpn:GPN",
 }
 
 __all__ = ["CLASSIFIERS", "EMBEDDINGS", "baseline", "published"]

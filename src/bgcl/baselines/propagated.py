@@ -31,13 +31,30 @@ class PropagatedFeatures(EmbeddingMethod):
         rank = min(self.width, *attributes.shape)
         return np.hstack([unit_rows(self._reduced(adjacency, attributes, hops, rank)) for hops in HOPS])
 
+    def basis(self, data: Data) -> list[Array]:
+        """The right singular vectors of `A^k X` for each k, `(F, w)`: embeddings are the products with them."""
+        adjacency, attributes = normalized_adjacency(data), unit_attributes(data)
+        rank = min(self.width, *attributes.shape)
+        return [self._factors(PropagatedMatrix(adjacency, attributes, hops), rank)[2].T for hops in HOPS]
+
+    @staticmethod
+    def project(data: Data, basis: list[Array]) -> Array:
+        """Embed the nodes of another graph with the same attributes, `(N, 3 w)`."""
+        adjacency, attributes = normalized_adjacency(data), unit_attributes(data)
+        parts = [PropagatedMatrix(adjacency, attributes, hops).times(b) for hops, b in zip(HOPS, basis, strict=True)]
+        return np.hstack([unit_rows(part) for part in parts])
+
     def _reduced(self, adjacency: csr_matrix, attributes: csr_matrix, hops: int, rank: int) -> Array:
         """The left singular vectors of `A^k X` times its singular values, `(N, rank)`."""
-        product = PropagatedMatrix(adjacency, attributes, hops)
+        left, values, _ = self._factors(PropagatedMatrix(adjacency, attributes, hops), rank)
+        return left * values
+
+    def _factors(self, product: "PropagatedMatrix", rank: int) -> tuple[Array, Array, Array]:
+        """The singular vectors and values, `(N, rank)`, `(rank,)` and `(rank, F)`."""
         basis = product.range_basis(rank, np.random.default_rng(self.seed))  # (N, rank + 10)
         small = product.transposed_times(basis).T  # (rank + 10, F)
-        left, values, _ = randomized_svd(small, rank, random_state=self.seed)
-        return np.asarray(basis @ (left * values))
+        left, values, right = randomized_svd(small, rank, random_state=self.seed)
+        return np.asarray(basis @ left), values, right
 
 
 class PropagatedMatrix:

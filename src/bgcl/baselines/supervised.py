@@ -206,13 +206,15 @@ def train(
     epochs: int,
     validation_loss: Callable[[], float] | None,
     every: int,
+    patience: int | None = None,
 ) -> None:
     """Minimize `objective(epoch)`.
 
     A validation loss is computed every `every` epochs and after the last one. The network ends with the weights that
-    had the lowest validation loss, or with the last ones if there is none.
+    had the lowest validation loss, or with the last ones if there is none. With `patience`, training ends when the
+    validation loss has not fallen for more than this many epochs.
     """
-    best, kept = float("inf"), None
+    best, kept, since = float("inf"), None, 0
     for epoch in range(epochs):
         optimizer.zero_grad()
         loss = objective(epoch)
@@ -224,7 +226,9 @@ def train(
             with torch.no_grad():
                 found = validation_loss()
             if found < best:
-                best, kept = found, copy.deepcopy(network.state_dict())
+                best, kept, since = found, copy.deepcopy(network.state_dict()), epoch
+            elif patience is not None and epoch - since > patience:
+                break
     if kept is not None:
         network.load_state_dict(kept)
 

@@ -31,6 +31,7 @@ from bgcl.cli.options import (
 )
 from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, print_table, say
+from bgcl.cli.shifts import check_shift, evaluate_shifts
 from bgcl.errors import BGCLError
 from bgcl.progress import stage
 
@@ -64,6 +65,13 @@ def evaluate(
             "Default: off.",
         ),
     ] = False,
+    shift: Annotated[
+        str | None,
+        typer.Option(
+            help="Show how the scores change with a shift: popularity, locality or density of the test nodes; "
+            "bernoulli or normal noise in the attributes, missing columns; dropped or rewired edges. Default: no shift."
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help=f"{TABLE_FILE} It has one row for each score. Default: none.")
     ] = None,
@@ -92,10 +100,14 @@ def evaluate(
     from bgcl.downstream.classifier import MixtureClassifier
     from bgcl.downstream.evaluation import APPENDIX, summary, versions
     from bgcl.downstream.evaluation import evaluate as evaluate_model
+    from bgcl.downstream.property_splits import PROPERTIES
     from bgcl.downstream.splits import has_numbers, usual_protocol
 
     if appendix and samples is not None:
         raise BGCLError("--appendix always draws 500 samples: leave out --samples.")
+    if shift is not None:
+        check_shift(shift, {"--appendix": appendix, "--plots": plots is not None, "--protocol": protocol is not None,
+                            "--spread-labels": spread_labels is not None}, runs)  # fmt: skip
     if out is not None:
         check_ending(out)
     how: dict[str, Any] = APPENDIX if appendix else {"samples": 100 if samples is None else samples}
@@ -116,6 +128,13 @@ def evaluate(
     chosen, show = protocol or usual_protocol(data), not quiet and not json
     facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
     facts |= of_labels | {"settings": [model.settings_.to_json() for model, _ in opened], "versions": versions()}
+    if shift is not None:
+        evaluate_shifts(
+            first, data, shift, {k: v for k, v in facts.items() if k != "protocol" or shift not in PROPERTIES},
+            protocol=None if shift in PROPERTIES else chosen, splits=splits, samples=samples, seed=seed, out=out,
+            json=json,
+        )  # fmt: skip
+        return
     if has_numbers(data):
         if appendix or plots is not None or spread_labels is not None:
             raise BGCLError(

@@ -9,7 +9,7 @@ from bgcl.cli.options import Json, Quiet
 from bgcl.cli.printing import print_json
 from bgcl.errors import BGCLError, InterruptedRunError, nearest
 
-NAMES = ("table1", "table2", "pavpu", "astd", "ablations", "field", "rates", "draws")
+NAMES = ("table1", "table2", "pavpu", "astd", "ablations", "field", "rates", "draws", "trust")
 
 
 def reproduce(

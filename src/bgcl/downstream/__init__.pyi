@@ -7,6 +7,7 @@ from .numbers import evaluate_numbers, predict_numbers
 from .parts import BestPartClassifier
 from .pipeline import Embedding
 from .prediction import NodePredictions
+from .shift_evaluation import evaluate_shift
 from .small_classes import settle_classes
 from .splits import Split
 
@@ -23,6 +24,7 @@ __all__ = [
     "SplitResult",
     "evaluate_draws",
     "evaluate_numbers",
+    "evaluate_shift",
     "predict_numbers",
     "settle_classes",
     "summary",

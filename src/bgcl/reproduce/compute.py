@@ -26,6 +26,7 @@ from bgcl.reproduce.fitting import data_digest, fitted, trained
 from bgcl.reproduce.graphs import FILES
 from bgcl.reproduce.noise_experiment import noise_experiment
 from bgcl.reproduce.rate_grid import criteria, hold_out
+from bgcl.reproduce.trust_results import trust_result
 from bgcl.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,7 +50,12 @@ def compute(cell: Cell, data: "Data", cache: Cache) -> dict[str, Any]:
     if (found := cache.read(key)) is not None:
         return found | {"cell": cell.to_dict()}
     start = time.perf_counter()
-    result = _noise(cell, data, cache) if cell.noise else _accuracy(cell, data, cache)
+    if cell.noise:
+        result = _noise(cell, data, cache)
+    elif "task" in cell.evaluation:
+        result = trust_result(cell, data, _method(cell), cache)
+    else:
+        result = _accuracy(cell, data, cache)
     result |= {"cell": cell.to_dict(), "seconds": round(time.perf_counter() - start, 1), "versions": versions()}
     cache.write(key, result)
     found = json.loads(json.dumps(result))  # the same types as from the cache

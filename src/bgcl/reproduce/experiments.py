@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bgcl.errors import BGCLError, nearest
-from bgcl.reproduce import draw_rates, field, paper, rate_grid
+from bgcl.reproduce import draw_rates, field, paper, rate_grid, trust
 from bgcl.reproduce.cells import Cell
 from bgcl.settings import Settings, presets
 
@@ -34,6 +34,8 @@ TITLES = {
     "mc-dropout-gcn": "GCN with MC dropout",
     "ensemble-gcn": "Ensemble of GCNs",
     "gdc-gcn": "Bayesian GCN with GDC",
+    "gnnsafe": "GNNSafe",
+    "gpn": "GPN",
 }
 METHODS = tuple(TITLES)
 FLOORS = ("majority-class", "neighbor-vote", "raw-features", "propagated-features", "random-encoder")  # no training
@@ -88,14 +90,16 @@ ABLATIONS = Experiment("ablations", "Accuracy of variants, %", ("bgcl",), ("cora
 FIELD = Experiment("field", "Accuracy in the field, %", field.METHODS, field.DATASETS)
 RATES = Experiment("rates", "Accuracy on the grid of rates, %", ("bgcl-default",), rate_grid.DATASETS)
 DRAWS = Experiment("draws", "Draws at other rates", (draw_rates.METHOD,), draw_rates.DATASETS)
+TRUST = Experiment("trust", "Unknown nodes, sets and shifts", trust.METHODS, trust.DATASETS)
 EXPERIMENTS = {
-    experiment.name: experiment for experiment in (TABLE1, TABLE2, PAVPU, ASTD, ABLATIONS, FIELD, RATES, DRAWS)
+    experiment.name: experiment for experiment in (TABLE1, TABLE2, PAVPU, ASTD, ABLATIONS, FIELD, RATES, DRAWS, TRUST)
 }
 
 
 def title_of(experiment: str, method: str) -> str:
     """The name of a method in the tables of an experiment."""
-    return field.TITLES.get(method, TITLES[method]) if experiment == "field" else TITLES[method]
+    own = {"field": field.TITLES, "trust": trust.TITLES}.get(experiment, {})
+    return own.get(method, TITLES[method])
 
 
 def settings_of(dataset: str) -> dict[str, Any]:
@@ -128,7 +132,7 @@ def cells(
     chosen_datasets = _chosen("data set", datasets, experiment.datasets[:1] if quick else experiment.datasets, name)
     make = {
         "astd": _noise_cells, "ablations": _ablation_cells, "field": _field_cells, "rates": _rate_cells,
-        "draws": _draw_cells,
+        "draws": _draw_cells, "trust": _trust_cells,
     }.get(name, _accuracy_cells)  # fmt: skip
     found = []
     for dataset in chosen_datasets:
@@ -197,6 +201,8 @@ QUICK: dict[str, dict[str, Any]] = {
     "mc-dropout-gcn": {"epochs": 10, "samples": 10},
     "ensemble-gcn": {"epochs": 10, "members": 3},
     "gdc-gcn": {"epochs": 10, "samples": 10},
+    "gnnsafe": {"epochs": 10},
+    "gpn": {"epochs": 10},
 }
 
 
@@ -217,6 +223,12 @@ def _draw_cells(
     experiment: Experiment, method: str, dataset: str, seeds: int | None, splits: int | None, quick: bool
 ) -> list[Cell]:
     return draw_rates.draw_cells(dataset, splits=splits, quick=QUICK[method] if quick else None)
+
+
+def _trust_cells(
+    experiment: Experiment, method: str, dataset: str, seeds: int | None, splits: int | None, quick: bool
+) -> list[Cell]:
+    return trust.trust_cells(method, dataset, seeds=seeds, splits=splits, quick=QUICK[method] if quick else None)
 
 
 def _noise_cells(

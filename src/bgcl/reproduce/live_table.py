@@ -86,6 +86,8 @@ def _figure(result: dict[str, Any]) -> str:
 
 
 def _mean_figure(found: Sequence[dict[str, Any]]) -> str:
+    if "headline" in found[0]:
+        return "; ".join(dict.fromkeys(result["headline"] for result in found))
     if "quantiles" in found[0]:
         return f"{statistics.mean(result['quantiles'][0][2] for result in found):.3f} at the noisy nodes"
     return f"{100 * statistics.mean(statistics.mean(result['accuracy']) for result in found):.2f} %"

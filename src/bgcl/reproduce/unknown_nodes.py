@@ -5,7 +5,6 @@ Out-of-Distribution Detection for Graph Neural Networks"). No method may learn f
 unknown nodes. Nodes of left-out classes are in the graph of the training, without labels; all others come later.
 """
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.sparse import csr_matrix, vstack
-from torch import Tensor
+from scipy.sparse import csr_matrix
 
+from bgcl.downstream.graph_changes import NOISE, attribute_rows, with_attributes, with_noise
 from bgcl.downstream.splits import Split, development_half, labels_of, splits
 from bgcl.errors import BGCLError, nearest
-from bgcl.graph.csr import without_beta_warning
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -128,43 +126,13 @@ def left_out_classes(data: "Data") -> tuple["Data", Array]:
     return found, np.flatnonzero(np.isin(labels, classes[:middle]))
 
 
-def _bernoulli(shape: tuple[int, int], random: Random) -> Array:
-    return (random.random(shape, dtype=np.float32) < 0.5).astype(np.float32)
-
-
-def _normal(shape: tuple[int, int], random: Random) -> Array:
-    return random.standard_normal(shape, dtype=np.float32)
-
-
-NOISE: dict[str, Callable[[tuple[int, int], Random], Array]] = {"bernoulli": _bernoulli, "normal": _normal}
-
-
-def with_noise(data: "Data", nodes: Array, kind: str, random: Random) -> "Data":
-    """Replace the attributes of some nodes by noise: each entry is Bernoulli(0.5), or normal with N(0, 1).
-
-    Args:
-        data: the graph.
-        nodes: numbers of the nodes.
-        kind: "bernoulli" or "normal".
-        random: source of random numbers.
-
-    Returns:
-        A graph with the same edges.
-    """
-    rows = _rows(data.x)
-    noise = csr_matrix(NOISE[kind]((len(nodes), rows.shape[1]), random))
-    place = np.arange(rows.shape[0])
-    place[nodes] = rows.shape[0] + np.arange(len(nodes))
-    return _with_rows(data, vstack([rows, noise], format="csr")[place])
-
-
 def interpolated(data: "Data", random: Random) -> "Data":
     r"""Mix the attributes of two random nodes for each node: `x_v = w_v x_a + (1 - w_v) x_b`, `w_v ~ U(0, 1)`."""
-    rows = _rows(data.x)
+    rows = attribute_rows(data.x)
     first, second = random.integers(rows.shape[0], size=(2, rows.shape[0]))
     weight = random.random(rows.shape[0], dtype=np.float32)
     mixed = rows[first].multiply(weight[:, None]) + rows[second].multiply(1 - weight[:, None])
-    return _with_rows(data, csr_matrix(mixed))
+    return with_attributes(data, csr_matrix(mixed))
 
 
 def rewired(data: "Data", random: Random) -> "Data":
@@ -205,23 +173,3 @@ def _random_pairs(rows: Array, columns: Array, probability: float, random: Rando
     high += (high + 1) * high // 2 <= number
     low = number - high * (high - 1) // 2
     return np.stack([rows[0] + low, rows[0] + high])
-
-
-def _rows(x: Tensor) -> csr_matrix:
-    """Attributes as a sparse matrix `(N, F)`."""
-    if x.layout == torch.sparse_csr:
-        parts = (x.values().cpu().numpy(), x.col_indices().cpu().numpy(), x.crow_indices().cpu().numpy())
-        return csr_matrix(parts, shape=tuple(x.shape), dtype=np.float32)
-    return csr_matrix(x.cpu().numpy(), dtype=np.float32)
-
-
-def _with_rows(data: "Data", rows: csr_matrix) -> "Data":
-    """The graph with other attributes, sparse or dense as they were."""
-    found = copy(data)
-    if data.x.layout != torch.sparse_csr:
-        found.x = torch.as_tensor(rows.toarray())
-        return found
-    rows.sort_indices()
-    parts = (torch.as_tensor(part) for part in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data))
-    found.x = without_beta_warning(torch.sparse_csr_tensor, *parts, size=rows.shape)
-    return found

@@ -1,0 +1,84 @@
+"""Detection of unknown nodes: the AUROC of each score of each method, on the tasks of `unknown_nodes`.
+
+A network that is trained on all classes serves the shifts of attributes and of structure, on the same splits. If
+classes are left out, it is another network.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import roc_auc_score
+
+from bgcl.baselines.supervised import derived_seed
+from bgcl.downstream.splits import Split, labels_of
+from bgcl.reproduce.detectors import Judge, Judgment, known_scores
+from bgcl.reproduce.unknown_nodes import Trial, trials
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_geometric.data import Data
+
+Array = npt.NDArray[Any]
+Found = dict[str, Any]
+
+LEFT_OUT, ALL_CLASSES = "left-out classes", "all classes"
+TASKS = {LEFT_OUT: ("left-out",), ALL_CLASSES: ("bernoulli", "normal", "structure")}
+
+
+def detect(
+    fit: "Callable[[Data, Split, int], Judge]", data: "Data", task: str, count: int, *, seed: int = 0,
+    development: bool = False,
+) -> Found:  # fmt: skip
+    """Fit a method on each split of a task, and let it find the unknown nodes.
+
+    Args:
+        fit: a function of a graph, a split and a seed, which returns a function that judges the nodes of a graph.
+        data: a graph with labels.
+        task: a name from `TASKS`.
+        count: number of splits.
+        seed: training seed. Each split has a seed of its own.
+        development: use the tasks on which settings may be chosen.
+
+    Returns:
+        A dictionary: "detection", for each variant and shift the AUROC of each score in each split; "known", for each
+        variant the scores of its predictions for known test nodes in each split.
+    """
+    by_shift = {shift: trials(data, shift, count, development=development) for shift in TASKS[task]}
+    detection: Found = {}
+    known: Found = {}
+    for number, same_split in enumerate(zip(*by_shift.values(), strict=True)):
+        first = same_split[0]
+        judge = fit(first.trained, first.split, derived_seed(seed, number))
+        usual = judge(first.trained)
+        for variant, scores in known_scores(usual, first.split, labels_of(first.trained)):
+            for name, value in scores.items():
+                known.setdefault(variant, {}).setdefault(name, []).append(_rounded(value))
+        for trial in same_split:
+            for variant, name, value in _areas(trial, judge, usual):
+                place = detection.setdefault(variant, {}).setdefault(trial.shift, {})
+                place.setdefault(name, []).append(_rounded(value))
+    return {"detection": detection, "known": known}
+
+
+def _areas(trial: Trial, judge: Judge, usual: dict[str, Judgment]) -> Iterable[tuple[str, str, float]]:
+    """Variant, score and AUROC of one task."""
+    of_known = usual if trial.known_graph is trial.trained else judge(trial.known_graph)
+    same = trial.unknown_graph is trial.known_graph
+    of_unknown = of_known if same else judge(trial.unknown_graph)
+    for variant, judgment in of_known.items():
+        for name, score in judgment.scores.items():
+            unknown = of_unknown[variant].scores[name][trial.unknown]
+            yield variant, name, separation(score[trial.known], unknown)
+
+
+def separation(known: Array, unknown: Array) -> float:
+    """The probability that an unknown node has the greater score; a half of the ties count."""
+    which = np.concatenate([np.zeros(len(known)), np.ones(len(unknown))])
+    return float(roc_auc_score(which, np.concatenate([known, unknown])))
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), 5)
