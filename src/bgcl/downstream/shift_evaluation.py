@@ -21,6 +21,7 @@ from bgcl.downstream.property_splits import PROPERTIES, property_splits
 from bgcl.downstream.small_classes import with_pairs
 from bgcl.downstream.splits import Split, labels_of, splits
 from bgcl.errors import BGCLError, nearest
+from bgcl.measures.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -77,11 +78,19 @@ def evaluate_shift(
     return _by_change(model, data, shift, protocol or "grace", count, samples, seed)
 
 
-class _Heads:
-    """Heads that were trained on some splits of a graph, and predict in any graph with the same nodes."""
+class SplitHeads:
+    """Heads that were trained on some splits of a graph, and predict in any graph with the same nodes.
+
+    Args:
+        model: a fitted model.
+        data: the graph, with labels.
+        chosen: the splits.
+        samples: number of draws: some train the heads, and `left` predict.
+        seed: seed of the draws. Default: the seed of the model.
+    """
 
     def __init__(
-        self, model: "BGCL", data: "Data", chosen: Sequence[Split], samples: int, seed: int | None
+        self, model: "BGCL", data: "Data", chosen: Sequence[Split], samples: int, seed: int | None = None
     ) -> None:  # fmt: skip
         self.model, self.labels, self.seed = model, labels_of(data), seed
         training_draws = default_training_draws(samples, model.parts_)
@@ -98,29 +107,32 @@ class _Heads:
     def _spreading(self, data: "Data") -> LabelSpreading | None:
         return LabelSpreading.of(self.model, data) if len(self.model.parts_) > 1 else None
 
-    def test(self, data: "Data", tests: Sequence[Array]) -> list[SplitResult]:
-        """Predict the test nodes of each split. A head may have no more classes than its training nodes."""
+    def predict(self, data: "Data", nodes: Sequence[Array]) -> list[Uncertainty]:
+        """Class probabilities and measures of uncertainty of some nodes of a graph, for each head."""
         spreading, beside = self._spreading(data), []
-        for train, test in zip(self.training, tests, strict=True):
+        for train, predicted in zip(self.training, nodes, strict=True):
             if spreading is None:
-                beside.append(np.empty((0, len(test), len(self.heads[0].classes_))))
+                beside.append(np.empty((0, len(predicted), len(self.heads[0].classes_))))
             else:
                 codes = np.unique(self.labels[train], return_inverse=True)[1]
-                beside.append(spreading.logits(train, codes)[0][:, test])
+                beside.append(spreading.logits(train, codes)[0][:, predicted])
         seed = self.model.settings_.seed if self.seed is None else self.seed
         stream = (draw.cpu().numpy() for draw in self.model.draws(data, self.left, seed=seed + 1))
-        found = predict_all(self.heads, stream, tests, 1, beside)
+        return predict_all(self.heads, stream, nodes, 1, beside)
+
+    def test(self, data: "Data", tests: Sequence[Array]) -> list[SplitResult]:
+        """Predict the test nodes of each split, whose classes the heads know."""
         return [
             SplitResult(test, head.classes_, np.searchsorted(head.classes_, self.labels[test]), uncertainty, head.C_)
-            for test, head, uncertainty in zip(tests, self.heads, found, strict=True)
+            for test, head, uncertainty in zip(tests, self.heads, self.predict(data, tests), strict=True)
         ]
 
 
 def _by_change(
-    model: "BGCL", data: "Data", shift: str, protocol: str, count: int, samples: int, seed: int | None
+    model: "BGCL", data: "Data", shift: str, protocol: str, count: int, samples: int, seed: int | None = None
 ) -> dict[str, list[SplitResult]]:
     chosen = splits(data, protocol, count)
-    heads = _Heads(model, data, chosen, samples, seed)
+    heads = SplitHeads(model, data, chosen, samples, seed)
     tests = [split.test for split in chosen]
     start = model.settings_.seed if seed is None else seed
     found = {}
@@ -131,11 +143,11 @@ def _by_change(
 
 
 def _by_property(
-    model: "BGCL", data: "Data", shift: str, count: int, samples: int, seed: int | None
+    model: "BGCL", data: "Data", shift: str, count: int, samples: int, seed: int | None = None
 ) -> dict[str, list[SplitResult]]:
     chosen = property_splits(data, shift, count)
     labels = labels_of(data)
-    heads = _Heads(model, data, [one.split for one in chosen], samples, seed)
+    heads = SplitHeads(model, data, [one.split for one in chosen], samples, seed)
     classes = set.intersection(*({*head.classes_.tolist()} for head in heads.heads))
     groups = [
         [one.split.test for one in chosen],

@@ -4,7 +4,7 @@ A network that is trained on all classes serves the shifts of attributes and of 
 classes are left out, it is another network.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,19 +17,18 @@ from bgcl.reproduce.detectors import Judge, Judgment, known_scores
 from bgcl.reproduce.unknown_nodes import Trial, trials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch_geometric.data import Data
 
 Array = npt.NDArray[Any]
 Found = dict[str, Any]
+Fit = Callable[["Data", Split, int], Judge]
 
 LEFT_OUT, ALL_CLASSES = "left-out classes", "all classes"
 TASKS = {LEFT_OUT: ("left-out",), ALL_CLASSES: ("bernoulli", "normal", "structure")}
 
 
 def detect(
-    fit: "Callable[[Data, Split, int], Judge]", data: "Data", task: str, count: int, *, seed: int = 0,
+    fit: "Fit", data: "Data", task: str, count: int, *, seed: int = 0,
     development: bool = False,
 ) -> Found:  # fmt: skip
     """Fit a method on each split of a task, and let it find the unknown nodes.

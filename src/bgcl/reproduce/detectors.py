@@ -30,9 +30,11 @@ from bgcl.baselines.supervised import (
 )
 from bgcl.data.pyg import check_graph
 from bgcl.downstream.classifier import MixtureClassifier
+from bgcl.downstream.shift_evaluation import SplitHeads
 from bgcl.downstream.splits import Split, labels_of
+from bgcl.estimator import BGCL
 from bgcl.graph.prepared import PreparedGraph, RowNorm, prepare
-from bgcl.measures.uncertainty import uncertainty
+from bgcl.measures.uncertainty import Uncertainty, uncertainty
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -49,21 +51,25 @@ class Judgment:
     """What a method says about each node of a graph.
 
     Attributes:
-        samples: class probabilities of S draws, `(S, N, C)`.
+        uncertainty: mean class probabilities and measures of uncertainty.
         scores: scores by name, `(N,)` each; greater for nodes that look less known.
     """
 
-    samples: Array
+    uncertainty: Uncertainty
     scores: dict[str, Array]
 
     @classmethod
     def of_samples(cls, samples: Array, **scores: Array) -> "Judgment":
-        """Judge by the entropy of the mean, and by the disagreement of draws if there are several."""
-        found = uncertainty(samples)
-        by_samples = {ENTROPY: found.predictive_entropy, CONFIDENCE: found.least_confidence}
-        if len(samples) > 1:
-            by_samples[INFORMATION] = found.mutual_information
-        return cls(samples, by_samples | scores)
+        """Judge by class probabilities of S draws, `(S, N, C)`, and by other scores."""
+        return cls.of(uncertainty(samples), draws=len(samples), **scores)
+
+    @classmethod
+    def of(cls, found: Uncertainty, *, draws: int, **scores: Array) -> "Judgment":
+        """Judge by the entropy of the mean, by the disagreement of draws if there are several, and by other scores."""
+        by_head = {ENTROPY: found.predictive_entropy, CONFIDENCE: found.least_confidence}
+        if draws > 1:
+            by_head[INFORMATION] = found.mutual_information
+        return cls(found, by_head | scores)
 
 
 Judge = Callable[["Data"], dict[str, Judgment]]
@@ -168,6 +174,17 @@ FITS: dict[str, Callable[..., Judge]] = {
 }
 
 
+def fit_bgcl(model: BGCL, data: "Data", split: Split, samples: int) -> Judge:
+    """The default of this library: the pooled head, and the novelty of nodes. All splits share the encoder."""
+    heads = SplitHeads(model, data, [split], samples)
+
+    def judge(other: "Data") -> dict[str, Judgment]:
+        (found,) = heads.predict(other, [np.arange(other.num_nodes)])
+        return {"bgcl-default": Judgment.of(found, draws=heads.left)}
+
+    return judge
+
+
 def _prepared(data: "Data", row_norm: RowNorm) -> PreparedGraph:
     return prepare(check_graph(data).cpu(), row_norm=row_norm)
 
@@ -178,7 +195,7 @@ def known_scores(judged: dict[str, Judgment], split: Split, labels: Array) -> It
 
     classes = np.unique(labels[labels >= 0])
     for variant, judgment in judged.items():
-        of_test = uncertainty(judgment.samples[:, split.test])
+        of_test = judgment.uncertainty.of(split.test)
         result = SplitResult(split.test, classes, np.searchsorted(classes, labels[split.test]), of_test)
         yield variant, {name: score for name, score in result.scores().items() if name in KNOWN}
 
