@@ -1,21 +1,12 @@
-"""GNNSafe: energies against their definition, propagation against a loop over neighbors."""
-
-import math
+"""GNNSafe: propagation against a loop over neighbors, and training. The energy is tested in `tests/novelty`."""
 
 import numpy as np
-import torch
 
 from bgcl.baselines import baseline
-from bgcl.baselines.gnnsafe import GNNSafe, energy
+from bgcl.baselines.gnnsafe import GNNSafe
 from bgcl.baselines.supervised import Task
 from communities import communities, split_of
 from small import make_graph, random_adjacency, random_features
-
-
-def test_the_energy_is_minus_the_log_of_the_sum_of_exponentials():
-    logits = np.random.default_rng(0).normal(size=(6, 4)) * 5
-    expected = [-math.log(sum(math.exp(value) for value in row)) for row in logits]
-    np.testing.assert_allclose(energy(torch.as_tensor(logits)), expected, atol=1e-12)
 
 
 def test_energies_spread_as_in_a_loop_and_lonely_nodes_keep_theirs():

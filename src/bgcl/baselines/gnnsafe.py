@@ -11,18 +11,17 @@ energy, which in the published code falls to zero.
 
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import numpy.typing as npt
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import nn
 
 from bgcl.baselines.convolutions import Convolutions
 from bgcl.baselines.method import Count, NotNegative, Seed
 from bgcl.baselines.supervised import Task, probabilities, train
-from bgcl.conformal.diffusion import ScoreDiffusion
 from bgcl.downstream.splits import Split
 from bgcl.graph.prepared import PreparedGraph, RowNorm
+from bgcl.novelty.propagation import mean_of_neighbors, propagated
 from bgcl.validation import CheckedSettings, Number
 
 if TYPE_CHECKING:
@@ -86,13 +85,4 @@ class GNNSafe(CheckedSettings):
 
     def propagated(self, energies: Array, graph: PreparedGraph) -> Array:
         """`E_K` of energies `(N,)`."""
-        mean = ScoreDiffusion([graph], [1 - self.own])
-        found = energies[:, None]
-        for _ in range(self.steps):
-            found = mean(found)
-        return np.asarray(found[:, 0])
-
-
-def energy(logits: Tensor) -> Array:
-    """`-log sum_c exp l_c` of logits `(N, C)`, `(N,)`."""
-    return np.asarray(-torch.logsumexp(logits, 1).detach().double().numpy())
+        return propagated(mean_of_neighbors(graph), energies, self.own, self.steps)

@@ -27,10 +27,7 @@ LEFT_OUT, ALL_CLASSES = "left-out classes", "all classes"
 TASKS = {LEFT_OUT: ("left-out",), ALL_CLASSES: ("bernoulli", "normal", "structure")}
 
 
-def detect(
-    fit: "Fit", data: "Data", task: str, count: int, *, seed: int = 0,
-    development: bool = False,
-) -> Found:  # fmt: skip
+def detect(fit: Fit, data: "Data", task: str, count: int, *, seed: int = 0) -> Found:
     """Fit a method on each split of a task, and let it find the unknown nodes.
 
     Args:
@@ -39,13 +36,12 @@ def detect(
         task: a name from `TASKS`.
         count: number of splits.
         seed: training seed. Each split has a seed of its own.
-        development: use the tasks on which settings may be chosen.
 
     Returns:
         A dictionary: "detection", for each variant and shift the AUROC of each score in each split; "known", for each
         variant the scores of its predictions for known test nodes in each split.
     """
-    by_shift = {shift: trials(data, shift, count, development=development) for shift in TASKS[task]}
+    by_shift = {shift: trials(data, shift, count) for shift in TASKS[task]}
     detection: Found = {}
     known: Found = {}
     for number, same_split in enumerate(zip(*by_shift.values(), strict=True)):

@@ -15,7 +15,7 @@ import torch
 
 from bgcl.baselines import published
 from bgcl.baselines.gdc import GDCGCN
-from bgcl.baselines.gnnsafe import GNNSafe, energy
+from bgcl.baselines.gnnsafe import GNNSafe
 from bgcl.baselines.gpn import GPN, mean_probability
 from bgcl.baselines.propagated import PropagatedFeatures
 from bgcl.baselines.supervised import (
@@ -35,6 +35,8 @@ from bgcl.downstream.splits import Split, labels_of
 from bgcl.estimator import BGCL
 from bgcl.graph.prepared import PreparedGraph, RowNorm, prepare
 from bgcl.measures.uncertainty import Uncertainty, uncertainty
+from bgcl.novelty.detector import Novelty
+from bgcl.novelty.predicted import energy
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -43,6 +45,7 @@ Array = npt.NDArray[Any]
 
 SINGLE, DROPOUT, ENSEMBLE = "gcn", "mc-dropout-gcn", "ensemble-gcn"
 ENTROPY, INFORMATION, CONFIDENCE = "predictive entropy", "mutual information", "least confidence"
+NOVELTY, LABEL_FREE = "novelty", "novelty without labels"
 ENERGY, SPREAD_ENERGY, EVIDENCE = "energy", "spread energy", "little evidence"
 
 
@@ -88,7 +91,7 @@ def fit_gcns(data: "Data", split: Split, dataset: str, seed: int, **changes: Any
         generator = torch.Generator().manual_seed(derived_seed(seed, 1))
         with torch.no_grad():
             first = networks[0](graph)
-            single = Judgment.of_samples(probabilities(iter((first,))), **{ENERGY: energy(first)})
+            single = Judgment.of_samples(probabilities(iter((first,))), **{ENERGY: energy(first.double().numpy())})
             masked = (
                 networks[0](graph, dropout_masks(networks[0], graph, ensemble.dropout, generator))
                 for _ in range(dropout.samples)
@@ -128,7 +131,7 @@ def fit_gnnsafe(data: "Data", split: Split, dataset: str, seed: int, **changes: 
         graph = _prepared(other, method.row_norm)
         with torch.no_grad():
             logits = network(graph)
-        own = energy(logits)
+        own = energy(logits.double().numpy())
         scores = {ENERGY: own, SPREAD_ENERGY: method.propagated(own, graph)}
         return {"gnnsafe": Judgment.of_samples(probabilities(iter((logits,))), **scores)}
 
@@ -175,12 +178,20 @@ FITS: dict[str, Callable[..., Judge]] = {
 
 
 def fit_bgcl(model: BGCL, data: "Data", split: Split, samples: int) -> Judge:
-    """The default of this library: the pooled head, and the novelty of nodes. All splits share the encoder."""
-    heads = SplitHeads(model, data, [split], samples)
+    """The default of this library: the pooled head, and the novelty of nodes. All splits share the encoder.
+
+    The head learns from the labels of the training nodes. Validation nodes, which it has not seen, say what is usual.
+    """
+    heads, every = SplitHeads(model, data, [split], samples), [np.arange(data.num_nodes)]
+    (usual,) = heads.predict(data, every)
+    with_labels = Novelty(model).fit(data, usual, known=split.validation, labeled=split.train)
+    without = Novelty(model).fit(data)
 
     def judge(other: "Data") -> dict[str, Judgment]:
-        (found,) = heads.predict(other, [np.arange(other.num_nodes)])
-        return {"bgcl-default": Judgment.of(found, draws=heads.left)}
+        found = usual if other is data else heads.predict(other, every)[0]
+        novelty = with_labels.score(other, found)
+        scores = {NOVELTY: novelty.strangeness, LABEL_FREE: without.score(other).strangeness}
+        return {"bgcl-default": Judgment.of(found, draws=heads.left, **scores, **novelty.scores)}
 
     return judge
 

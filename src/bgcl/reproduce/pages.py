@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bgcl.reproduce import draws_page, field_page, paper, rates_page, results
+from bgcl.reproduce import draws_page, field_page, paper, rates_page, results, trust_page
 from bgcl.reproduce.experiments import EXPERIMENTS, LEARNED, REASONS, TITLES, Experiment, variants
 from bgcl.reproduce.figures import FIGURES, panels
 from bgcl.reproduce.results import Result, accuracy_text
@@ -219,6 +219,8 @@ def tables(name: str, found: Sequence[Result]) -> dict[str, Rows]:
         return rates_page.tables(found)
     if name == "draws":
         return draws_page.tables(found)
+    if name == "trust":
+        return trust_page.tables(found)
     every = {experiment.title: accuracy_rows(experiment, found)}
     ours = "bgcl" if name == "table1" else "bgcl-fixed"
     for title, rows in (
@@ -297,9 +299,11 @@ HEADINGS = {
     "field": "The field: other methods on the same splits",
     "rates": "Learned rates and a grid of fixed rates",
     "draws": "Starts, seeds and draws",
+    "trust": "Trust: unknown nodes, sets and shifts",
 }
 INTRODUCTIONS = {
     "field": field_page.INTRODUCTION, "rates": rates_page.INTRODUCTION, "draws": draws_page.INTRODUCTION,
+    "trust": trust_page.INTRODUCTION,
 }  # fmt: skip
 
 

@@ -1,0 +1,123 @@
+"""The experiment `trust`: detection, each method on a small graph, and its tables."""
+
+import numpy as np
+import pytest
+
+from bgcl.estimator import BGCL
+from bgcl.measures.uncertainty import uncertainty
+from bgcl.reproduce import compute as computing
+from bgcl.reproduce import experiments, trust, trust_page
+from bgcl.reproduce.cache import Cache
+from bgcl.reproduce.cells import Cell
+from bgcl.reproduce.detection import ALL_CLASSES, LEFT_OUT, detect, separation
+from bgcl.reproduce.detectors import INFORMATION, NOVELTY, Judgment, fit_bgcl
+from bgcl.reproduce.unknown_nodes import trials
+from communities import communities
+
+
+def test_separation_is_the_share_of_pairs_in_the_right_order():
+    random = np.random.default_rng(0)
+    known, unknown = random.integers(0, 6, 20), random.integers(2, 9, 15)
+    pairs = [(u > k) + 0.5 * (u == k) for k in known for u in unknown]
+    assert separation(known, unknown) == pytest.approx(np.mean(pairs))
+
+
+@pytest.mark.parametrize("task", [LEFT_OUT, ALL_CLASSES])
+def test_a_method_that_knows_finds_all_and_one_that_does_not_finds_none(task):
+    """The method sees what each task changes: it is told the tasks."""
+    data = communities(300, 4)
+    shifts = {LEFT_OUT: ["left-out"], ALL_CLASSES: ["bernoulli", "normal", "structure"]}[task]
+    told = {shift: trials(data, shift, 2) for shift in shifts}
+    fits = []
+
+    def fit(graph, split, seed):
+        fits.append((split.train.tolist(), seed))
+        number = len(fits) - 1
+
+        def judge(other):
+            strange = np.zeros(300)
+            for shift in shifts:
+                one = told[shift][number]
+                if shift in ("bernoulli", "normal"):
+                    strange[one.unknown] += (other.x.to_dense() != data.x.to_dense()).any(1).numpy()[one.unknown]
+                elif shift == "structure":
+                    strange += other.edge_index.shape != data.edge_index.shape
+                else:
+                    strange[one.unknown] = 1
+            samples = np.full((2, 300, 4 if task == ALL_CLASSES else 2), 1 / (4 if task == ALL_CLASSES else 2))
+            return {"a": Judgment.of_samples(samples, told=strange, blind=np.zeros(300))}
+
+        return judge
+
+    found = detect(fit, data, task, 2, seed=3)
+    assert [split for split, _ in fits] == [one.split.train.tolist() for one in told[shifts[0]]]
+    assert fits[0][1] != fits[1][1]
+    for shift in shifts:
+        assert found["detection"]["a"][shift]["told"] == [1.0, 1.0]
+        assert found["detection"]["a"][shift]["blind"] == [0.5, 0.5]
+    assert len(found["known"]["a"]["accuracy"]) == 2
+
+
+def test_a_judgment_has_disagreement_only_of_several_draws():
+    samples = np.random.default_rng(0).dirichlet(np.ones(3), (4, 5))
+    judged = Judgment.of_samples(samples)
+    np.testing.assert_allclose(judged.scores[INFORMATION], uncertainty(samples).mutual_information)
+    assert INFORMATION not in Judgment.of_samples(samples[:1]).scores
+
+
+@pytest.mark.parametrize("method", trust.RIVALS)
+def test_each_rival_judges_the_nodes_of_a_small_graph(method, tmp_path):
+    data = communities(200, 4)
+    data.name = "cora"
+    for cell in experiments.cells("trust", methods=[method], datasets=["cora"], quick=True):
+        found = computing.compute(cell, data, Cache(tmp_path))
+        values = [
+            value
+            for by_shift in found["detection"].values()
+            for scores in by_shift.values()
+            for per_split in scores.values()
+            for value in per_split
+        ]
+        assert values
+        assert all(0 <= value <= 1 for value in values)
+        assert set(found["detection"]) == set(found["known"]) <= set(trust_page.VARIANTS)
+        assert "AUROC" in found["headline"]
+
+
+def test_the_default_judges_by_its_head_and_by_its_novelty():
+    data = communities(200, 4)
+    (trial,) = trials(data, "bernoulli", 1)
+    model = BGCL(widths=(16, 8), part_width=8, epochs=5).fit(data, progress=False)
+    judge = fit_bgcl(model, data, trial.split, 4)
+    usual, changed = judge(data)["bgcl-default"], judge(trial.unknown_graph)["bgcl-default"]
+    assert usual.uncertainty.probability.shape == (200, 4)
+    assert separation(usual.scores[NOVELTY][trial.known], changed.scores[NOVELTY][trial.unknown]) > 0.5
+    again = judge(trial.unknown_graph)["bgcl-default"]
+    np.testing.assert_array_equal(changed.scores[NOVELTY], again.scores[NOVELTY])
+
+
+def detection(method: str, variant: str, score: str, values: list[float], seed: int = 0) -> dict:
+    cell = Cell(method, "cora", seed, "bgrl", len(values), evaluation={"task": LEFT_OUT}, label=LEFT_OUT)
+    return {"cell": cell.to_dict(), "detection": {variant: {"left-out": {score: values}}}, "seconds": 1.0,
+            "versions": {"bgcl": "0"}}  # fmt: skip
+
+
+def test_the_table_says_who_is_first_and_who_is_last():
+    found = [
+        detection("ensemble-gcn", "gcn", "energy", [0.7, 0.8]),
+        detection("gnnsafe", "gnnsafe", "spread energy", [0.8, 0.9]),
+        detection("gnnsafe", "gnnsafe", "energy", [1.0, 1.0], seed=1),  # not its own score
+        detection(trust.OURS, trust.OURS, "novelty", [0.9, 0.9]),
+        detection(trust.OURS, trust.OURS, "novelty", [0.9, 1.0], seed=1),
+    ]
+    rows = trust_page.detection_rows(found)
+    row = dict(zip(rows[0], rows[1], strict=True))
+    assert (row["GCN"], row["GNNSafe"], row["BGCL, novelty"]) == ("0.750", "0.850", "0.925")
+    assert row["GPN"] == "-"
+    assert row["first"] == "BGCL, novelty"
+    assert row["seeds, splits"] == "2, 2"
+    assert rows[-1][0] == "BGCL is first in 1 of 1, last in 0"
+    assert trust_page.paper_rows(found)[1] == ["cora", "left-out classes", "85.0", "92.8"]
+    assert list(trust_page.tables(found)) == [
+        "AUROC of unknown nodes", "AUROC of each score", "GNNSafe here and in its paper, AUROC in %",
+    ]  # fmt: skip
