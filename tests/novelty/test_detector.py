@@ -67,6 +67,16 @@ def test_nodes_with_random_edges_are_strange():
     assert np.median(novelty.score(DATA).novelty) == pytest.approx(0.5, abs=0.01)
 
 
+def test_new_nodes_are_not_strange_because_they_have_no_position():
+    """A graph of which the model knows no node: its edges are as usual, and only their ends are new."""
+    one, two = copy(DATA), copy(DATA)
+    one.ids, two.ids = [f"a{i}" for i in range(NODES)], [f"b{i}" for i in range(NODES)]
+    two.x = DATA.x + 1
+    model = small_model(one, "default")
+    groups = [["edges by position propagated"]]
+    assert (Novelty(model, groups).fit(one).score(two).novelty > 0.9).all()
+
+
 def test_with_predictions_nodes_that_the_head_does_not_know_are_strange():
     labels = np.where(np.arange(NODES) % 2, -1, DATA.y.numpy())
     scores = predictions(labels)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from bgcl.novelty import energy
 from bgcl.novelty.attribute_scores import AttributeStatistics
-from bgcl.novelty.density import Neighborhood, NormalDensity
+from bgcl.novelty.density import Ellipsoid, Neighborhood, NormalDensity
 from bgcl.novelty.draw_scores import surprise
 from bgcl.novelty.edge_scores import misfit
 from bgcl.novelty.propagation import mean_of_neighbors, propagated
@@ -45,6 +46,13 @@ def test_propagation_equals_a_plain_loop(weighted):
     assert propagated(mean_of_neighbors(graph), scores, own=0.3, steps=3) == pytest.approx(expected)
 
 
+def test_neighbors_without_a_score_do_not_count():
+    mean = csr_matrix([[0, 0.5, 0.5, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0.0]])
+    found = propagated(mean, np.array([1.0, 3.0, -np.inf, np.nan]), own=0.5, steps=1)
+    assert found[:3].tolist() == [2.0, 2.0, 1.0]
+    assert np.isnan(found[3])
+
+
 def test_equal_scores_stay_equal_and_a_share_of_one_changes_nothing():
     mean = mean_of_neighbors(some_graph(weighted=True))
     assert propagated(mean, np.ones(12)) == pytest.approx(np.ones(12))
@@ -61,7 +69,7 @@ def test_the_misfit_of_a_node_is_one_minus_the_mean_cosine_with_its_neighbors(we
     for v, near in enumerate(neighbors(graph)):
         near = [(u, w) for u, w in near if u != 3]
         if v == 3:
-            assert np.isnan(found[v])
+            assert found[v] == -np.inf
         elif near:
             cosines = [
                 vectors[v] @ vectors[u] / np.linalg.norm(vectors[v]) / np.linalg.norm(vectors[u]) for u, _ in near
@@ -124,6 +132,16 @@ def test_one_component_is_a_normal_distribution_and_mahalanobis_its_exponent():
     assert found.surprise(embedding) == pytest.approx(
         -multivariate_normal(points.mean(0), np.diag(variance)).logpdf(points), rel=1e-3
     )
+
+
+def test_the_distance_of_the_encoders_output_is_that_of_mahalanobis():
+    rows = np.random.default_rng(0).normal(size=(20, 3)) @ np.diag([3.0, 1.0, 0.5])
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    covariance = np.cov(unit.T, bias=True)
+    covariance += 1e-3 * np.trace(covariance) / 3 * np.eye(3)
+    found = Ellipsoid.of(rows).distance(rows)
+    for row, value in zip(unit - unit.mean(0), found, strict=True):
+        assert value == pytest.approx(row @ np.linalg.solve(covariance, row), rel=1e-4)
 
 
 def test_two_heaps_are_two_components_and_the_place_between_them_is_strange():

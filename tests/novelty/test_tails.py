@@ -35,6 +35,13 @@ def test_a_known_node_and_a_new_one_with_close_scores_keep_their_order():
     assert (known[1:] < new[:-1]).all()
 
 
+def test_a_node_without_a_score_has_the_share_of_the_known_nodes_without_one():
+    tail = Tail.of(np.array([1.0, np.nan, 3.0, np.nan]))
+    found = tail.shares(np.array([np.nan, 2.0, -np.inf]))
+    assert found == pytest.approx([3 / 5, 2 / 3, 1])
+    assert tail.shares(np.array([np.nan]), np.array([True])) == pytest.approx([2 / 4])
+
+
 def test_a_group_is_joined_by_fishers_sum_and_groups_by_the_smallest_weighted_share():
     shares = [np.array([0.5, 0.2]), np.array([0.1, 1.0])]
     assert summed(shares) == pytest.approx([-np.log(0.05), -np.log(0.2)])

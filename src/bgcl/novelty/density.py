@@ -5,6 +5,7 @@ With the embedding h of a node, scaled to length one, and those of the known nod
 - nearest: one minus the mean cosine with the k nearest known nodes, without itself;
 - Mahalanobis: `(h - m)' S^-1 (h - m)` with their mean and their covariance, in `DIRECTIONS` principal directions
   (Lee et al., 2018, without classes);
+- encoded: the same of the encoder's output in all directions, with a little added to the variance of each;
 - mixture: the negative log density under a mixture of normal distributions in these directions, with as many components
   as the Bayesian information criterion prefers.
 
@@ -23,6 +24,7 @@ from bgcl.graph.alike import nearest_among
 
 Array = npt.NDArray[Any]
 NEAREST, REFERENCES = 10, 2048
+RIDGE = 1e-3  # of the mean variance, which is added to the variance of each direction
 DIRECTIONS, COMPONENTS = 32, (1, 2, 4, 8, 16)
 
 
@@ -74,6 +76,28 @@ def _of_length_one(embedding: Array) -> Array:
     rows = np.asarray(embedding, dtype=np.float32)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(length > 0, length, 1))
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """Mean and inverse covariance of the encoder's output of known nodes, `(w,)` and `(w, w)`."""
+
+    center: Array
+    precision: Array
+
+    @classmethod
+    def of(cls, rows: Array) -> "Ellipsoid":
+        """Those of rows `(n, w)`, which are scaled to length one."""
+        unit = _of_length_one(rows).astype(np.float64)
+        center = unit.mean(0)
+        covariance = (unit - center).T @ (unit - center) / len(unit)
+        least = max(RIDGE * np.trace(covariance) / len(covariance), np.finfo(np.float32).tiny)
+        return cls(center, np.linalg.inv(covariance + least * np.eye(len(covariance))))
+
+    def distance(self, rows: Array) -> Array:
+        """`(z - m)' S^-1 (z - m)` of each row, `(N,)`."""
+        away = _of_length_one(rows) - self.center
+        return np.asarray(np.einsum("nw,nw->n", away @ self.precision, away))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,11 @@ Array = npt.NDArray[Any]
 
 PROPAGATED = " propagated"
 TWO_SIDED = ("count",)
-GROUPS = (("residual", "spread", "count"), ("edges by encoder propagated", "edges by position propagated"))
+GROUPS = (
+    ("residual", "spread", "count"),
+    ("encoded", "edges by encoder"),
+    ("edges by encoder propagated", "edges by position propagated"),
+)
 OF_PREDICTIONS = ("predictive_entropy",)
 WEIGHT = 0.2  # of a group that sees no labels next to that of predictions; chosen on development halves
 
@@ -43,10 +47,11 @@ class Novelty:
     Args:
         model: a fitted model.
         groups: the scores, in groups. Default: what is said above. A score is one of "residual", "spread" and "count"
-            (of the attributes), "edges by encoder" and "edges by position", "nearest", "mahalanobis" and "mixture" (the
-            density of the mean embedding among known nodes), "astd", "disagreement" and "likelihood" (of the draws),
-            "nearest labeled", or the name of a score of the predictions, such as "predictive_entropy". With
-            " propagated" after its name, a score is propagated along the edges.
+            (of the attributes), "encoded" (the encoder's output among known ones), "edges by encoder" and "edges by
+            position", "nearest", "mahalanobis" and "mixture" (the density of the mean embedding among known nodes),
+            "astd", "disagreement" and "likelihood" (of the draws), "nearest labeled", or the name of a score of the
+            predictions, such as "predictive_entropy". With " propagated" after its name, a score is propagated along
+            the edges.
         samples: how many embeddings to draw, if a score needs draws.
         seed: seed of the draws. Default: the seed of the model.
 
@@ -106,7 +111,6 @@ class Novelty:
         )
         self._fingerprint = self.model._ready_graph(data).facts.fingerprint
         self._own = self._measures.scores(data, same=True)
-        self._neutral = {name: _mean(values[free]) for name, values in (self._own[0] | of_head).items()}
         found = self._scores(*self._own, of_head)
         self._free = {score: _base(score) not in {*of_head, LABELED} for group in self.groups_ for score in group}
         among = {score: free if self._free[score] else self._known_nodes for score in found}
@@ -191,13 +195,10 @@ class Novelty:
         return found
 
     def _scores(self, measured: dict[str, Array], mean: "csr_matrix", of_head: dict[str, Array]) -> dict[str, Array]:
-        """The scores of the groups, propagated where they should be. What a score says nothing about is neutral."""
-        filled = {
-            name: np.where(np.isnan(values), self._neutral.get(name, 0.0), values)
-            for name, values in (measured | of_head).items()
-        }
+        """The scores of the groups, propagated where they should be."""
+        every = measured | of_head
         return {
-            score: propagated(mean, filled[_base(score)]) if score.endswith(PROPAGATED) else filled[score]
+            score: propagated(mean, every[_base(score)]) if score.endswith(PROPAGATED) else every[score]
             for group in self.groups_
             for score in group
         }
@@ -224,11 +225,6 @@ class Novelty:
 
 def _base(score: str) -> str:
     return score.removesuffix(PROPAGATED)
-
-
-def _mean(values: Array) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else 0.0
 
 
 def _mask(nodes: Array, count: int) -> Array:

@@ -7,10 +7,10 @@ With a vector `u_v` of length one for each node, and the mean over the neighbors
 one minus the mean cosine between a node and its neighbors. The vectors are
 
 - by encoder: the encoder's output. In the default it sees attributes alone, and has learned which nodes are neighbors;
-- by position: where a node is in the training graph, see `bgcl.model.structure`. Only nodes that were in it count. A
-  node that was not, or none of whose neighbors was, has no score (NaN).
+- by position: where a node is in the training graph, see `bgcl.model.structure`. Only nodes that were in it count. Of a
+  node that was not, or none of whose neighbors was, nothing can be said: its score is minus infinity.
 
-A node without neighbors has the score 1: nothing fits. Where many known nodes have none, this is not strange.
+A node without neighbors has no score (NaN).
 """
 
 from typing import Any
@@ -30,11 +30,11 @@ def misfit(mean: csr_matrix, vectors: Array) -> Array:
         vectors: a vector for each node, `(N, d)`; a node with a vector of zeros does not count as a neighbor.
 
     Returns:
-        The scores, `(N,)`; NaN for a node with a vector of zeros, or with neighbors of which none counts.
+        The scores, `(N,)`; NaN without neighbors, and `-inf` for a vector of zeros or if no neighbor counts.
 
     >>> pair = csr_matrix(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
     >>> misfit(pair, np.array([[1.0, 0.0], [3.0, 4.0], [0.0, 1.0]])).round(2).tolist()
-    [0.4, 0.4, 1.0]
+    [0.4, 0.4, nan]
     """
     length = np.linalg.norm(vectors, axis=1)
     unit = vectors / np.where(length > 0, length, 1)[:, None]
@@ -42,4 +42,4 @@ def misfit(mean: csr_matrix, vectors: Array) -> Array:
     cosine = np.einsum("nd,nd->n", unit, mean @ unit)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = 1 - cosine / counted
-    return np.where(np.diff(mean.indptr) == 0, 1.0, np.where((counted > 0) & (length > 0), found, np.nan))
+    return np.where(np.diff(mean.indptr) == 0, np.nan, np.where((counted > 0) & (length > 0), found, -np.inf))

@@ -19,7 +19,8 @@ class NodeNovelty:
         strangeness: a number with the same order, which also tells nodes apart that are stranger than all known ones,
             `(N,)`. Great is strange.
         shares: the same share by each score alone, `(N,)` each.
-        scores: the scores, `(N,)` each. NaN where a score says nothing about a node.
+        scores: the scores, `(N,)` each. NaN where a node has nothing to score, such as neighbors, and minus infinity
+            where nothing is known.
         ids: the ids of the nodes, if the graph has them.
     """
 

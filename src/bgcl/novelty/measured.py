@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from scipy.sparse import csr_matrix
-from torch.nn import functional as F
 
 from bgcl.model.structure import Structure
 from bgcl.novelty.attribute_scores import AttributeStatistics
-from bgcl.novelty.density import Neighborhood, NormalDensity
+from bgcl.novelty.density import Ellipsoid, Neighborhood, NormalDensity
 from bgcl.novelty.draw_scores import pair_scores
 from bgcl.novelty.edge_scores import misfit
 from bgcl.novelty.propagation import mean_of_neighbors
@@ -22,15 +21,17 @@ if TYPE_CHECKING:
 
     from bgcl.estimator import BGCL
     from bgcl.graph.prepared import PreparedGraph
+    from bgcl.model.network import Network
 
 Array = npt.NDArray[Any]
 
 ATTRIBUTES = ("residual", "spread", "count")
 EDGES = ("edges by encoder", "edges by position")
+ENCODED = "encoded"
 DENSITY = ("nearest", "mahalanobis", "mixture")
 DRAWS = ("astd", "disagreement", "likelihood")
 LABELED = "nearest labeled"
-MEASURED = (*ATTRIBUTES, *EDGES, *DENSITY, *DRAWS, LABELED)
+MEASURED = (*ATTRIBUTES, *EDGES, ENCODED, *DENSITY, *DRAWS, LABELED)
 DIRECTIONS = 256  # of the attributes, the most that may explain them
 POSITIONS = 64  # width of the positions of a model that has none
 
@@ -46,6 +47,7 @@ class Measures:
         seed: seed of the draws.
         attributes: statistics of the known nodes' attributes.
         positions: positions of the known nodes; None: they are not wanted.
+        encoded: mean and covariance of the encoder's output, for "encoded".
         around: embeddings of the known nodes, for "nearest".
         density: their density, for "mahalanobis" and "mixture".
         labeled: embeddings of labeled nodes, for "nearest labeled".
@@ -57,6 +59,7 @@ class Measures:
     seed: int
     attributes: AttributeStatistics | None
     positions: Structure | None
+    encoded: Ellipsoid | None
     around: Neighborhood | None = None
     density: NormalDensity | None = None
     labeled: Neighborhood | None = None
@@ -78,7 +81,7 @@ class Measures:
             seed: seed of the draws.
         """
         wanted, random = frozenset(wanted), np.random.default_rng(seed)
-        attributes = positions = around = density = near = None
+        attributes = positions = encoded = around = density = near = None
         network, graph = model._ready(data)
         if wanted & set(ATTRIBUTES):
             generator = torch.Generator(model.settings_.device).manual_seed(seed)
@@ -89,6 +92,8 @@ class Measures:
             if positions is None:
                 positions = Structure(POSITIONS)
                 positions.fit(graph)
+        if ENCODED in wanted:
+            encoded = Ellipsoid.of(_encoded(network, graph)[known])
         if wanted & set(DENSITY):
             embedding = model.moments(data, samples, seed=seed).mean.cpu().numpy()
             around = Neighborhood.of(embedding, known, random)
@@ -96,7 +101,7 @@ class Measures:
         if LABELED in wanted:
             assert labeled is not None
             near = Neighborhood.of(model.embed(data).numpy(), labeled, random)
-        return cls(model, wanted, samples, seed, attributes, positions, around, density, near)
+        return cls(model, wanted, samples, seed, attributes, positions, encoded, around, density, near)
 
     def scores(self, data: "Data", *, same: bool) -> tuple[dict[str, Array], csr_matrix]:
         """The scores of all nodes of a graph, `(N,)` each, and what propagates them.
@@ -109,10 +114,11 @@ class Measures:
         mean, found = mean_of_neighbors(graph), dict[str, Array]()
         if self.attributes is not None:
             found |= self.attributes.scores(self.model._ready_graph(data).prepared.features, graph.features)
-        if "edges by encoder" in self.wanted:
-            with torch.no_grad():
-                encoded = F.normalize(network.encoder(graph), dim=1)
-            found["edges by encoder"] = misfit(mean, encoded.cpu().double().numpy())
+        if self.wanted & {"edges by encoder", ENCODED}:
+            encoded = _encoded(network, graph)
+            found["edges by encoder"] = misfit(mean, encoded)
+            if self.encoded is not None:
+                found[ENCODED] = self.encoded.distance(encoded)
         if self.positions is not None:
             found["edges by position"] = misfit(mean, self._positions(graph))
         found |= self._of_draws(data, same=same)
@@ -138,3 +144,9 @@ class Measures:
         if self.wanted & set(DRAWS[1:]):
             found |= pair_scores(self.model, data, self.samples, self.seed)
         return found
+
+
+def _encoded(network: "Network", graph: "PreparedGraph") -> Array:
+    """The encoder's output without masks, `(N, w)`."""
+    with torch.no_grad():
+        return np.asarray(network.encoder(graph).cpu().double().numpy())

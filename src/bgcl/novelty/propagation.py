@@ -4,7 +4,8 @@ With the mean over the neighbors of a node, `M = D^-1 A` without self-connection
 
     s <- a s + (1 - a) M s.
 
-A node without neighbors keeps its score. If edges have weights, the mean is by weight.
+A node without neighbors keeps its score. If edges have weights, the mean is by weight. Neighbors that have no score do
+not count, and a node that has none has the mean of its neighbors.
 """
 
 from typing import Any
@@ -36,7 +37,7 @@ def propagated(mean: csr_matrix, scores: Array, own: float = OWN, steps: int = S
 
     Args:
         mean: `D^-1 A`, `(N, N)`; rows of nodes without neighbors are empty.
-        scores: the scores, `(N,)`.
+        scores: the scores, `(N,)`; NaN or infinite for none.
         own: the share a of a node's own score.
         steps: the number of steps K.
 
@@ -44,8 +45,10 @@ def propagated(mean: csr_matrix, scores: Array, own: float = OWN, steps: int = S
     >>> propagated(pair, np.array([0.0, 1.0, 7.0]), own=0.75, steps=1).tolist()
     [0.25, 0.75, 7.0]
     """
-    alone = np.diff(mean.indptr) == 0
     found = np.asarray(scores, dtype=np.float64)
     for _ in range(steps):
-        found = own * found + (1 - own) * np.where(alone, found, mean @ found)
+        known = np.isfinite(found)
+        share = mean @ known.astype(float)  # of the neighbors that have a score
+        near = (mean @ np.where(known, found, 0)) / np.where(share > 0, share, 1)
+        found = np.where(share > 0, np.where(known, own * np.where(known, found, 0) + (1 - own) * near, near), found)
     return found

@@ -7,6 +7,10 @@ A score s says how strange a node is. Its share is the tail among the n known no
 If v is a new node and exchangeable with the known ones, `P(p <= a) <= a` for every a, as for a p-value. If very small
 scores are strange too, the tail has two sides: twice the smaller one, at most 1.
 
+A node may have nothing to score, such as neighbors (NaN). Its share is that of the known nodes which are like that, and
+other nodes are compared with those that have a score. Otherwise, known nodes without neighbors would hide nodes whose
+neighbors are wrong.
+
 Scores of a group say similar things. They are joined by `s_g = -sum log p` (Fisher, 1925), and the share of the group
 is the tail of `s_g`. It does not have to be right that the scores are independent, because the tail is counted.
 
@@ -31,21 +35,23 @@ class Tail:
 
     Args:
         known: the scores, ascending, `(n,)`.
+        without: the number of known nodes without a score.
         two_sided: whether very small scores are strange too.
     """
 
     known: Array
+    without: int = 0
     two_sided: bool = False
 
     @classmethod
     def of(cls, scores: Array, *, two_sided: bool = False) -> "Tail":
-        return cls(np.sort(scores), two_sided)
+        return cls(np.sort(scores[~np.isnan(scores)]), int(np.isnan(scores).sum()), two_sided)
 
     def shares(self, scores: Array, among: Array | None = None) -> Array:
         """The share of the known nodes that are at least as strange as each node.
 
         Args:
-            scores: the scores of the nodes, `(N,)`.
+            scores: the scores of the nodes, `(N,)`; NaN for none.
             among: whether a node is one of the known ones itself, `(N,)`; None: no node is.
 
         Returns:
@@ -58,9 +64,12 @@ class Tail:
         others = len(self.known) + 1 - itself
         above = (len(self.known) - np.searchsorted(self.known, scores, "left") + 1 - itself) / others
         if not self.two_sided:
-            return np.asarray(above)
-        below = (np.searchsorted(self.known, scores, "right") + 1 - itself) / others
-        return np.asarray(np.minimum(1, 2 * np.minimum(above, below)))
+            found = above
+        else:
+            below = (np.searchsorted(self.known, scores, "right") + 1 - itself) / others
+            found = np.minimum(1, 2 * np.minimum(above, below))
+        missing = (self.without + 1 - itself) / (others + self.without)
+        return np.where(np.isnan(scores), missing, found)
 
 
 def summed(shares: Sequence[Array]) -> Array:
