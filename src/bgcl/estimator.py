@@ -23,7 +23,7 @@ from bgcl.graph.prepared import PreparedGraph
 from bgcl.measures.disagreement import disagreement
 from bgcl.model.network import Alike, Network
 from bgcl.model.objectives.base import Objective
-from bgcl.model.posterior import Moments, draws, moments, pairs_of_views
+from bgcl.model.posterior import Moments, anchored_log_likelihoods, draws, moments, pairs_of_views
 from bgcl.model.scaling import are_dense_numbers
 from bgcl.model.training import Record, Training
 from bgcl.parameters import BGCLParameters
@@ -199,13 +199,16 @@ class BGCL(HistoryPlots, BGCLParameters):
         return moments(self.draws(data, samples, scale=scale, hard=hard, seed=seed))
 
     def disagreement(
-        self, data: Data, samples: int = 100, *, seed: int | None = None, progress: bool = False
+        self, data: Data, samples: int = 100, *, anchored: bool = False, seed: int | None = None, progress: bool = False
     ) -> npt.NDArray[Any]:
-        """Contrastive model disagreement of each node, `(N,)`, over pairs of draws: it needs no labels."""
+        """Contrastive model disagreement of each node, `(N,)`, over pairs of draws; or over the draws of the positive
+        alone (`anchored`), as Möllers et al. (2023) describe it. It needs no labels."""
         if whole("The number of samples", samples) < 4:
             raise BGCLError(f"A disagreement needs 4 samples or more, two pairs. Got {samples} instead.")
         (network, graph), settings = self._ready(data), self.settings_
         start, scale = seed_or(seed, settings.seed), settings.draw_scale
+        if flag("anchored", anchored):
+            return disagreement(anchored_log_likelihoods(network, graph, samples - 2, start, scale=scale))
         pairs = pairs_of_views(network, graph, samples // 2, start, scale=scale)
         pairs = with_progress(pairs, samples // 2, "pairs of draws", show=progress)
         with torch.no_grad():

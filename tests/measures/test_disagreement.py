@@ -13,7 +13,7 @@ from bgcl import BGCL, BGCLError
 from bgcl.augmentation.noise import CountedNoise
 from bgcl.measures.disagreement import disagreement
 from bgcl.model.objectives.infonce import InfoNCE, contrastive_log_likelihood, contrastive_loss, some_nodes
-from small import seeded
+from small import random_data, seeded
 
 TAU = 0.4
 
@@ -185,3 +185,39 @@ class TestModels:
     def test_fewer_than_two_pairs_are_refused(self, model, data):
         with pytest.raises(BGCLError, match=r"4 samples or more, two pairs. Got 3 instead"):
             model.disagreement(data, 3)
+
+
+@pytest.mark.parametrize("negatives", ["both views", "other view"])
+def test_anchored_likelihoods_equal_a_loop_in_which_only_the_positive_differs(negatives):
+    objective = InfoNCE(3, tau=TAU, negatives=negatives, projection=False)
+    (x, y), (p, q) = two_views(7), two_views(7, 5)
+
+    def s(a, b) -> float:
+        return float(torch.cosine_similarity(a, b, dim=0)) / TAU
+
+    found = list(objective.log_likelihoods(x, y, [p, q]))
+    for positive, each in zip((p, q), found, strict=True):
+        for i in range(7):
+            own = math.exp(s(x[i], positive[i]))
+            others = [k for k in range(7) if k != i]
+            rest = sum(math.exp(s(x[i], y[k])) for k in others)
+            rest += sum(math.exp(s(x[i], x[k])) for k in others) if negatives == "both views" else 0
+            assert float(each[i]) == pytest.approx(math.log(own / (own + rest)), abs=1e-10)
+
+
+def test_anchored_disagreement_is_zero_if_nothing_is_dropped():
+    data = random_data(40, 6)
+    model = BGCL(encoder="gcn", drop=["edges at 0"], widths=(8, 4), epochs=2).fit(data, progress=False)
+    np.testing.assert_allclose(model.disagreement(data, 8, anchored=True), 0, atol=1e-6)
+    model = BGCL(encoder="gcn", drop=["edges at 0.5"], widths=(8, 4), epochs=2).fit(data, progress=False)
+    found = model.disagreement(data, 8, anchored=True)
+    assert (found >= 0).all()
+    assert found.max() > 0
+    np.testing.assert_array_equal(found, model.disagreement(data, 8, anchored=True))
+
+
+@pytest.mark.parametrize("objective", ["decorrelation", "bootstrap", "infomax"])
+def test_objectives_without_negatives_have_an_anchored_disagreement(objective):
+    data = random_data(40, 6)
+    model = BGCL(encoder="gcn", objective=objective, widths=(8, 4), epochs=1).fit(data, progress=False)
+    assert np.isfinite(model.disagreement(data, 6, anchored=True)).all()

@@ -1,9 +1,14 @@
 """The experiment `trust`: detection, each method on a small graph, and its tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
+from bgcl.downstream.property_splits import node_property
 from bgcl.estimator import BGCL
+from bgcl.measures.metrics import error_auroc
 from bgcl.measures.uncertainty import uncertainty
 from bgcl.reproduce import compute as computing
 from bgcl.reproduce import experiments, trust, trust_page
@@ -11,6 +16,17 @@ from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
 from bgcl.reproduce.detection import ALL_CLASSES, LEFT_OUT, detect, separation
 from bgcl.reproduce.detectors import INFORMATION, NOVELTY, Judgment, fit_bgcl
+from bgcl.reproduce.label_free import (
+    ANCHORED,
+    CONTROLS,
+    MEASURES,
+    WHOLE,
+    label_free,
+    nearest_has_the_same_class,
+    without_attributes,
+    without_edges,
+)
+from bgcl.reproduce.set_results import AGAIN, set_results
 from bgcl.reproduce.unknown_nodes import trials
 from communities import communities
 
@@ -121,3 +137,82 @@ def test_the_table_says_who_is_first_and_who_is_last():
     assert list(trust_page.tables(found)) == [
         "AUROC of unknown nodes", "AUROC of each score", "GNNSafe here and in its paper, AUROC in %",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["popularity", "density"])
+def test_nodes_that_differ_by_their_place_are_told_apart_by_this_place(name):
+    data = communities(200, 3)
+    place = node_property(data, name)
+
+    def fit(graph, split, seed):
+        return lambda other: {"a": Judgment.of_samples(np.full((1, 200, 3), 1 / 3), place=-place)}
+
+    found = detect(fit, data, name, 2)
+    assert min(found["detection"]["a"][name]["place"]) > (0.99 if name == "popularity" else 0.9)
+    assert len(found["known"]["a"]["accuracy of unknown"]) == 2
+
+
+def test_the_nearest_node_is_found_as_in_a_loop_and_r_auroc_counts_pairs():
+    random = np.random.default_rng(0)
+    embedding, labels = random.normal(size=(30, 4)), random.integers(-1, 3, 30)
+    same, distance = nearest_has_the_same_class(torch.as_tensor(embedding), labels)
+    for v in range(30):
+        cosine = {
+            u: float(embedding[u] @ embedding[v] / np.linalg.norm(embedding[u]) / np.linalg.norm(embedding[v]))
+            for u in range(30)
+            if u != v and labels[u] >= 0
+        }
+        best = max(cosine, key=cosine.get)
+        assert same[v] == (labels[best] == labels[v])
+        assert distance[v] == pytest.approx(1 - cosine[best], abs=1e-9)
+    uncertain = random.normal(size=30)
+    pairs = [uncertain[w] > uncertain[r] for w in np.flatnonzero(~same) for r in np.flatnonzero(same)]
+    assert error_auroc(same, uncertain) == pytest.approx(np.mean(pairs))
+
+
+def test_masked_nodes_lose_their_edges_or_their_attributes_and_others_do_not():
+    data, nodes = communities(60), np.array([3, 7, 20])
+    found = without_edges(data, nodes)
+    assert not np.isin(found.edge_index.numpy(), nodes).any()
+    kept = {tuple(pair) for pair in data.edge_index.T.tolist() if not np.isin(pair, nodes).any()}
+    assert {tuple(pair) for pair in found.edge_index.T.tolist()} == kept
+    x, before = without_attributes(data, nodes).x.to_dense(), data.x.to_dense()
+    assert (x[nodes] == 0).all()
+    others = np.setdiff1d(np.arange(60), nodes)
+    assert torch.equal(x[others], before[others])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    data = communities(240, 3)
+    data.y[::5] = (data.y[::5] + 1) % 3  # so that the nearest node is not always of the same class
+    return BGCL(widths=(16, 8), part_width=8, epochs=5).fit(data, progress=False), data
+
+
+def test_measures_without_labels_see_masked_nodes(fitted):
+    found = label_free(*fitted, samples=6)
+    assert set(found["r_auroc"]) == {*MEASURES, ANCHORED, WHOLE, *CONTROLS}
+    assert set(found["rises"]["edges"]) == {*MEASURES, ANCHORED, WHOLE}
+    assert found["rises"]["attributes"][WHOLE] > 0.5
+    assert found == label_free(*fitted, samples=6) | {"novelty_seconds": found["novelty_seconds"]}
+
+
+def test_sets_hold_their_level_over_many_calibrations(fitted):
+    found = set_results(*fitted, heads=2, samples=4)["sets"]
+    for scores in found.values():
+        for level, values in scores.items():
+            assert len(values["coverage"]) == len(values["size"]) == 2 * AGAIN
+            # 24 calibration nodes: coverage is between the level and 1/25 above it on average, 0.03 is three errors
+            assert float(level) - 0.03 < np.mean(values["coverage"]) < float(level) + 0.04 + 0.03
+    assert np.mean(found["lac"]["0.95"]["size"]) > np.mean(found["lac"]["0.9"]["size"])
+
+
+@pytest.mark.parametrize("task", [trust.SETS, trust.WITHOUT_LABELS])
+def test_cells_of_the_default_have_their_results(task, tmp_path, fitted):
+    _, data = fitted
+    (cell,) = [cell for cell in experiments.cells("trust", methods=[trust.OURS], quick=True) if cell.label == task]
+    cell = replace(cell, settings={"widths": [16, 8], "part_width": 8, "epochs": 2})
+    found = computing.compute(cell, data, Cache(tmp_path))
+    assert found["headline"]
+    assert ("sets" in found) == (task == trust.SETS)
+    assert trust_page.tables([found])

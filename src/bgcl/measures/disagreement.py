@@ -1,12 +1,17 @@
 """Contrastive model disagreement, a measure of uncertainty that needs no labels (after Möllers et al., 2023).
 
+What is theirs: the likelihoods of a contrastive model as the source, the effective number as the measure, and that an
+anchor and its negatives stay the same while its positives differ (`model.disagreement(data, anchored=True)`). What is
+not: their posterior is one of weights, here draws differ by their masks; and the default here is over pairs in which
+anchor, positive and negatives are all drawn anew.
+
 A pair of draws, one for each view, gives each node a contrastive likelihood `l`: the probability that the node's
 embedding in one view picks its own embedding in the other view among those of all nodes
 (`contrastive_log_likelihood`).
 
 If the model knows a node well, the likelihoods of K pairs agree. Daxberger and Hernández-Lobato (2019) measure this for
 Bayesian generative models by the effective number of pairs, `1 / sum_k w_k^2` with `w_k = l_k / sum_j l_j`. Here the
-measure is `1 - 1 / (K sum_k w_k^2)`. It is 0 if all pairs agree, and at most `1 - 1/K`.
+measure is `1 - 1 / (K sum_k w_k^2)`, which has the opposite order. It is 0 if all pairs agree, and at most `1 - 1/K`.
 
 In a graph of more than 4,096 nodes, the likelihood of a node is estimated: its own similarity is exact, and those of
 all other nodes are estimated from 4,096 nodes. These were chosen at random once, and are the same for all pairs and all

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bgcl.augmentation.noise import CountedNoise
-from bgcl.augmentation.views import VIEWS
+from bgcl.augmentation.views import VIEWS, View
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Alike, Network
 
@@ -42,6 +42,25 @@ def pairs_of_views(
                 for i, view in enumerate(VIEWS)
             )
         yield o, t
+
+
+def anchored_log_likelihoods(
+    network: Network, graph: PreparedGraph, positives: int, seed: int, *, scale: float | None
+) -> Iterator[Tensor]:
+    """`log l` of each node, `(N,)`, for several positives of one anchor.
+
+    The anchor is a draw of view o, the negatives are one draw of view t, and the positives are several of view t.
+    """
+
+    def encoded(view: View, number: int) -> Tensor:
+        with torch.no_grad():
+            return network.encode(view, graph, CountedNoise.of_draw(seed, number), scale=scale)
+
+    others = encoded("t", 1)
+    with torch.no_grad():
+        yield from network.objective.log_likelihoods(
+            encoded("o", 0), others, (encoded("t", 2 + number) for number in range(positives))
+        )
 
 
 @dataclass(frozen=True)

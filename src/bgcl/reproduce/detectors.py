@@ -30,6 +30,7 @@ from bgcl.baselines.supervised import (
 )
 from bgcl.data.pyg import check_graph
 from bgcl.downstream.classifier import MixtureClassifier
+from bgcl.downstream.evaluation import SplitResult
 from bgcl.downstream.shift_evaluation import SplitHeads
 from bgcl.downstream.splits import Split, labels_of
 from bgcl.estimator import BGCL
@@ -200,15 +201,18 @@ def _prepared(data: "Data", row_norm: RowNorm) -> PreparedGraph:
     return prepare(check_graph(data).cpu(), row_norm=row_norm)
 
 
-def known_scores(judged: dict[str, Judgment], split: Split, labels: Array) -> Iterator[tuple[str, dict[str, float]]]:
-    """The scores of each variant on the test nodes, whose classes are known."""
-    from bgcl.downstream.evaluation import SplitResult
-
-    classes = np.unique(labels[labels >= 0])
+def known_scores(
+    judged: dict[str, Judgment], split: Split, nodes: Array, labels: Array
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """The scores of each variant for some nodes. Nodes of classes that it does not know are left out."""
     for variant, judgment in judged.items():
-        of_test = judgment.uncertainty.of(split.test)
-        result = SplitResult(split.test, classes, np.searchsorted(classes, labels[split.test]), of_test)
-        yield variant, {name: score for name, score in result.scores().items() if name in KNOWN}
+        classes = np.unique(labels[labels >= 0])
+        if judgment.uncertainty.probability.shape[1] < len(classes):  # a head knows the classes of its training nodes
+            classes = np.unique(labels[split.train])
+        test = nodes[np.isin(labels[nodes], classes)]
+        codes = np.searchsorted(classes, labels[test])
+        scores = SplitResult(test, classes, codes, judgment.uncertainty.of(test)).scores()
+        yield variant, {name: score for name, score in scores.items() if name in KNOWN}
 
 
 KNOWN = (

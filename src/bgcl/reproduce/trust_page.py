@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bgcl.downstream.property_splits import PROPERTIES
 from bgcl.reproduce import results
 from bgcl.reproduce.detection import ALL_CLASSES, LEFT_OUT
 from bgcl.reproduce.detectors import (
@@ -20,8 +21,9 @@ from bgcl.reproduce.detectors import (
     SINGLE,
     SPREAD_ENERGY,
 )
+from bgcl.reproduce.label_free import ANCHORED, CONTROLS, MEASURES, WHOLE
 from bgcl.reproduce.results import Result
-from bgcl.reproduce.trust import DETECTION, OURS, RIVALS
+from bgcl.reproduce.trust import DATASETS, DETECTION, OURS, RIVALS, SETS, SHIFTED, WITHOUT_LABELS
 
 Rows = list[list[str]]
 
@@ -37,6 +39,7 @@ VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "propagated-features": ("Propagated features, the head of BGCL", (ENTROPY, CONFIDENCE)),
     OURS: ("BGCL, novelty", (NOVELTY,)),
 }
+FREE = (*MEASURES, ANCHORED, WHOLE)  # measures without labels
 # What differs, by name: the task, and the shifts whose mean counts.
 KINDS = {
     "left-out classes": (LEFT_OUT, ("left-out",)),
@@ -77,6 +80,11 @@ def tables(found: Sequence[Result]) -> dict[str, Rows]:
         "AUROC of each score": score_rows(found),
         "GNNSafe here and in its paper, AUROC in %": paper_rows(found),
         "Known nodes": known_rows(found),
+        "AUROC of nodes that differ by their place in the graph": place_rows(found),
+        "Prediction sets": set_rows(found),
+        "R-AUROC: does uncertainty without labels know where the nearest node misleads?": recall_rows(found),
+        "Share of masked nodes whose uncertainty rises": rise_rows(found),
+        "Seconds beyond the draws": cost_rows(found),
     }
     return {title: rows for title, rows in every.items() if len(rows) > 1}
 
@@ -189,6 +197,112 @@ def known_rows(found: Sequence[Result]) -> Rows:
                     *(_shown(None if s is None else float(s)) for s in scores[1:]),
                 ]
                 rows.append([dataset, title.removesuffix(", novelty"), _count(cells), *shown])
+    return rows
+
+
+def place_rows(found: Sequence[Result]) -> Rows:
+    """One row for each graph and property: the AUROC of each variant, and the accuracy for both kinds of nodes."""
+    variants = {variant: VARIANTS[variant] for variant in (SINGLE, DROPOUT, ENSEMBLE)}
+    variants[OURS] = ("BGCL, its head", (ENTROPY, CONFIDENCE, INFORMATION))
+    rows = [["graph", "test nodes differ by", "seeds, splits", *(title for title, _ in variants.values()),
+             "BGCL, novelty", "accuracy of the ensemble, known and unknown", "accuracy of BGCL"]]  # fmt: skip
+    won = cells = 0
+    for dataset in SHIFTED:
+        for name in PROPERTIES:
+            areas = [
+                max((value for score in scores if (value := _area(found, variant, dataset, name, score)) is not None),
+                    default=None)
+                for variant, (_, scores) in variants.items()
+            ]  # fmt: skip
+            novelty = _area(found, OURS, dataset, name, NOVELTY)
+            ensemble, ours = areas[-2], areas[-1]
+            if ensemble is None and ours is None:
+                continue
+            if ensemble is not None and ours is not None:
+                cells += 1
+                won += ours > ensemble
+            count = _count(results.of(found, OURS, dataset, name) or results.of(found, ENSEMBLE, dataset, name))
+            accuracy = [_both(found, variant, dataset, name) for variant in (ENSEMBLE, OURS)]
+            rows.append([dataset, name, count, *map(_shown, areas), _shown(novelty), *accuracy])
+    if cells:
+        rows.append([f"the head of BGCL is above the ensemble in {won} of {cells}", *[""] * (len(rows[0]) - 1)])
+    return rows
+
+
+def _area(found: Sequence[Result], variant: str, dataset: str, name: str, score: str) -> float | None:
+    values = [
+        np.mean(cell["detection"][variant][name][score])
+        for cell in results.of(found, method_of(variant), dataset, name)
+    ]
+    return float(np.mean(values)) if values else None
+
+
+def _both(found: Sequence[Result], variant: str, dataset: str, name: str) -> str:
+    """The accuracy in % for known and for unknown test nodes."""
+    cells = results.of(found, method_of(variant), dataset, name)
+    if not cells:
+        return "-"
+    both = [np.mean([np.mean(cell["known"][variant][part]) for cell in cells])
+            for part in ("accuracy", "accuracy of unknown")]  # fmt: skip
+    return ", ".join(f"{100 * value:.1f}" for value in both)
+
+
+# Mean sizes at 90 % with 20 % of the labels to train and 10 % to calibrate, as published.
+PUBLISHED_SIZES = {"cora": 1.18, "citeseer": 0.97, "amazon-photo": 1.04, "amazon-computers": 1.20}
+
+
+def set_rows(found: Sequence[Result]) -> Rows:
+    """Mean coverage and mean size of the sets of each score and level."""
+    rows = [["graph", "score", "calibrations", "coverage at 90 %", "size", "published size", "coverage at 95 %",
+             "size at 95 %"]]  # fmt: skip
+    for dataset in DATASETS:
+        for cell in results.of(found, OURS, dataset, SETS):
+            for score, levels in cell["sets"].items():
+                low, high = levels["0.9"], levels["0.95"]
+                theirs = PUBLISHED_SIZES.get(dataset)
+                rows.append([
+                    dataset, score, str(len(low["size"])), f"{100 * np.mean(low['coverage']):.2f} %",
+                    f"{np.mean(low['size']):.3f}", "-" if theirs is None else f"{theirs:.2f}",
+                    f"{100 * np.mean(high['coverage']):.2f} %", f"{np.mean(high['size']):.3f}",
+                ])  # fmt: skip
+    return rows
+
+
+def recall_rows(found: Sequence[Result]) -> Rows:
+    """One row for each graph: R-AUROC of each measure, and whether the best is above both controls."""
+    rows = [["graph", "nearest has the same class", *FREE, *CONTROLS, "best above both controls"]]
+    above = cells = 0
+    for dataset in DATASETS:
+        for cell in results.of(found, OURS, dataset, WITHOUT_LABELS):
+            values = cell["r_auroc"]
+            best = max(FREE, key=lambda name: values[name])
+            wins = values[best] > max(values[name] for name in CONTROLS)
+            above, cells = above + wins, cells + 1
+            shown = [_shown(values[name]) for name in (*FREE, *CONTROLS)]
+            rows.append([dataset, f"{100 * cell['recall']:.1f} %", *shown, f"{best}: {'yes' if wins else 'no'}"])
+    if cells:
+        rows.append([f"above both in {above} of {cells}", *[""] * (len(rows[0]) - 1)])
+    return rows
+
+
+def rise_rows(found: Sequence[Result]) -> Rows:
+    """One row for each graph and what is masked."""
+    rows = [["graph", "masked", *FREE]]
+    for dataset in DATASETS:
+        for cell in results.of(found, OURS, dataset, WITHOUT_LABELS):
+            for what, shares in cell["rises"].items():
+                rows.append([dataset, what, *(f"{100 * shares[name]:.0f} %" for name in FREE)])
+    return rows
+
+
+def cost_rows(found: Sequence[Result]) -> Rows:
+    """The time of novelty for all nodes, and of one calibration with the sets of all nodes."""
+    rows = [["graph", "novelty of all nodes, s", "sets of all nodes, s"]]
+    for dataset in DATASETS:
+        novelty = [c["novelty_seconds"] for c in results.of(found, OURS, dataset, WITHOUT_LABELS)]
+        sets = [c["sets_seconds"] for c in results.of(found, OURS, dataset, SETS)]
+        if novelty or sets:
+            rows.append([dataset, *(f"{np.mean(part):.2f}" if part else "-" for part in (novelty, sets))])
     return rows
 
 

@@ -1,6 +1,6 @@
 """The interface of objectives, and what a step gives to them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -127,6 +127,14 @@ class Objective(nn.Module):
     def log_likelihood(self, o: Tensor, t: Tensor) -> Tensor:
         """How well two draws of the encoder's output agree on each node, as a log likelihood, `(N,)`."""
         raise NotImplementedError
+
+    def log_likelihoods(self, anchor: Tensor, others: Tensor, positives: Iterable[Tensor]) -> Iterator[Tensor]:
+        """`log l` of each node for each of several positives, `(N,)` each, next to the same anchor and the same others.
+
+        By default it is the log likelihood of anchor and positive, which suits objectives without negatives.
+        """
+        for positive in positives:
+            yield self.log_likelihood(anchor, positive)
 
     def after_step(self, encoder: Encoder) -> None:
         """Called after each step of the encoder, with the encoder."""

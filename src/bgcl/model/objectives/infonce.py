@@ -15,7 +15,7 @@ With neighbors as positives, `s(x_i, y_i)` becomes the mean of `s(x_i, y_j)` ove
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import torch
@@ -93,6 +93,15 @@ class InfoNCE(Objective):
         """`log l` of each node, `(N,)`. With more than `MOST` nodes, `D_i` is estimated from `MOST` of them."""
         among = some_nodes(len(o), MOST).to(o.device)
         return contrastive_log_likelihood(self.head(o), self.head(t), self.tau, self.negatives, among=among)
+
+    def log_likelihoods(self, anchor: Tensor, others: Tensor, positives: Iterable[Tensor]) -> Iterator[Tensor]:
+        """`log l = s(x_i, p_i) - log(exp s(x_i, p_i) + R_i)`: `R_i` is the sum over negatives, the same for all."""
+        among = some_nodes(len(anchor), MOST).to(anchor.device)
+        x, y = F.normalize(self.head(anchor), dim=-1), F.normalize(self.head(others), dim=-1)
+        rest = _denominator(x, y, torch.zeros_like(x[:, 0]), self.tau, self.negatives, among, TILE)
+        for positive in positives:
+            own = (x * F.normalize(self.head(positive), dim=-1)).sum(-1) / self.tau
+            yield own - (own.exp() + rest).log()
 
 
 def contrastive_loss(
