@@ -254,6 +254,13 @@ def test_the_command_computes_a_table_and_caches_it(command, tmp_path, monkeypat
     assert command(*arguments).exit_code == 0
 
 
+def test_the_command_tests_the_program_of_trust_in_seconds(command):
+    found = command("trust", "--quick", "--methods", "gnnsafe")
+    assert found.exit_code == 0, found.output
+    assert "AUROC of unknown nodes" in found.output
+    assert "GNNSafe here and in its paper" in found.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
