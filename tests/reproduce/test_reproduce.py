@@ -266,6 +266,7 @@ def test_the_command_tests_the_program_of_trust_in_seconds(command):
     [
         (("table3",), "table1"), (("table1", "--methods", "grase"), "grace"), (("all", "--datasets", "coraa"), "cora"),
         (("all", "--methods", "grase"), "grace"), (("table1", "--datasets", "wikics"), "no data set"),
+        (("trust", "--methods", "gpn", "--datasets", "actor"), "No table or figure has these"),
     ],
 )  # fmt: skip
 def test_bad_names_are_refused(command, arguments, words):

@@ -69,6 +69,8 @@ def reproduce(
         if any(given == [] for given in only.values()):
             continue
         cells = experiments.cells(name, seeds=seeds, splits=splits, quick=quick, **only)
+        if not cells:  # the experiment has both, but not together
+            continue
         if seeds is not None and what != "all" and 1 + max((cell.seed for cell in cells), default=0) < seeds:
             raise BGCLError(f"These methods of '{name}' are trained with one seed: leave out --seeds.")
         path = results.path_of(folder, name)

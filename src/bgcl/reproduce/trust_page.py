@@ -35,7 +35,7 @@ VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     ENSEMBLE: ("Ensemble of GCNs", (ENTROPY, CONFIDENCE, INFORMATION)),
     "gdc-gcn": ("Bayesian GCN with GDC", (ENTROPY, CONFIDENCE, INFORMATION)),
     "gnnsafe": ("GNNSafe", (SPREAD_ENERGY,)),
-    "gpn": ("GPN", (EVIDENCE, CONFIDENCE)),
+    "gpn": ("GPN", (EVIDENCE, ENTROPY, CONFIDENCE)),
     "propagated-features": ("Propagated features, the head of BGCL", (ENTROPY, CONFIDENCE)),
     OURS: ("BGCL, novelty", (NOVELTY,)),
 }
