@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bgcl.errors import BGCLError
-from bgcl.graph.clusters import Batches, feature_rows, induced, metis
+from bgcl.graph.clusters import Batches, feature_rows, induced, members_of, metis
 from bgcl.graph.prepared import PreparedGraph, SparseFeatures, to_dense
 from small import (
     dense_connections,
@@ -28,7 +28,7 @@ def numbered_graph(nodes: int, *, sparse: bool, density: float = 0.15) -> Prepar
     return make_graph(random_adjacency(nodes, density), features, sparse=sparse)
 
 
-def members_of(batch: PreparedGraph) -> np.ndarray:
+def numbers_in(batch: PreparedGraph) -> np.ndarray:
     return dense_features(batch)[:, 0].astype(int) - 1
 
 
@@ -42,7 +42,7 @@ def test_batches_are_a_partition_of_the_nodes_into_induced_subgraphs(count: int,
     batches, generator = Batches(graph, count, clusters), seeded(0)
     for _ in range(2):
         epoch = list(batches.epoch(generator))
-        members = [members_of(batch) for batch in epoch]
+        members = [numbers_in(batch) for batch in epoch]
         assert sorted(np.concatenate(members)) == list(range(40))
         assert 1 < len(members) <= count
         for batch, nodes in zip(epoch, members, strict=True):
@@ -54,9 +54,9 @@ def test_batches_of_several_clusters_differ_between_epochs_and_batches_of_one_cl
     graph = numbered_graph(60, sparse=False)
     for clusters, same in ((1, True), (5, False)):
         batches, generator = Batches(graph, 3, clusters), seeded(1)
-        epochs = [{frozenset(members_of(batch)) for batch in batches.epoch(generator)} for _ in range(3)]
+        epochs = [{frozenset(numbers_in(batch)) for batch in batches.epoch(generator)} for _ in range(3)]
         assert (epochs[0] == epochs[1] == epochs[2]) == same
-        again = [{frozenset(members_of(batch)) for batch in batches.epoch(seeded(1))} for _ in range(2)]
+        again = [{frozenset(numbers_in(batch)) for batch in batches.epoch(seeded(1))} for _ in range(2)]
         assert again[0] == again[1] == epochs[0]
 
 
@@ -124,3 +124,19 @@ def test_clusters_cut_light_edges_rather_than_heavy_ones() -> None:
     graph = replace(graph, weights=on_connections(graph, heavy))
     for nodes in metis(graph, 2):
         assert len(set(group[nodes].tolist())) == 1
+
+
+def test_members_come_in_the_order_of_a_search_for_each_part() -> None:
+    part = torch.from_numpy(np.random.default_rng(0).integers(0, 7, 50) * 2)  # odd parts are empty
+    expected = [torch.nonzero(part == i)[:, 0] for i in range(14)]
+    found = members_of(part)
+    assert [nodes.tolist() for nodes in found] == [nodes.tolist() for nodes in expected if len(nodes)]
+
+
+def test_room_for_numbers_is_left_as_it_was() -> None:
+    graph, room = random_graph(12), torch.full((12,), -1)
+    for nodes in (torch.tensor([3, 1, 7]), torch.tensor([11, 3])):
+        one, other = induced(graph, nodes, room), induced(graph, nodes)
+        assert torch.equal(one.connections.column, other.connections.column)
+        assert torch.equal(one.connections.pointer, other.connections.pointer)
+        assert (room == -1).all()
