@@ -67,9 +67,12 @@ for command in (
     reproduce.reproduce,
 ):  # fmt: skip
     app.command(cls=Command)(command)
-data_app = typer.Typer(help="List, download and verify data sets, and make large graphs.", no_args_is_help=True)
+data_app = typer.Typer(
+    help="List, download and verify data sets, and make and pack large graphs.", no_args_is_help=True
+)
 data_app.command("list", cls=Command)(data.data_list)
 data_app.command("get", cls=Command)(data.data_get)
 data_app.command("verify", cls=Command)(data.data_verify)
 data_app.command("make", cls=Command)(data.data_make)
+data_app.command("pack", cls=Command)(data.data_pack)
 app.add_typer(data_app, name="data")

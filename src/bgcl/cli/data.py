@@ -1,13 +1,15 @@
-"""`bgcl data`: list, download and verify data sets, and make large random graphs."""
+"""`bgcl data`: list, download and verify data sets, make large random graphs, and pack graphs."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bgcl.cli.options import Json, Quiet
+from bgcl.cli.opening import load_graph
+from bgcl.cli.options import Graph, Json, Quiet
 from bgcl.cli.printing import print_json, print_table, say
 from bgcl.errors import BGCLError
+from bgcl.progress import stage
 
 
 def data_list(quiet: Quiet = False, json: Json = False) -> None:
@@ -109,3 +111,51 @@ def data_make(
         print_json({"folder": str(out), **made})
     else:
         say(f"{out}: {made['nodes']:,} nodes, {made['edges']:,} edges")
+
+
+def data_pack(
+    graph: Graph,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")],
+    parts: Annotated[int | None, typer.Option(help="Number of clusters. Default: one for 200 nodes.")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Column of the nodes with their classes. Default: label, if there is one.")
+    ] = None,
+    id_: Annotated[str | None, typer.Option("--id", help="Column of the nodes with their ids. Default: id.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Column of the edges with the first node. Default: source.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column of the edges with the second node. Default: target.")
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Pack a graph for commands that compute in blocks: arrays on disk, rows in the order of clusters.
+
+    A folder with nodes.parquet and edges.parquet, whose ids and attributes are numbers, is read in pieces and never as
+    a whole. Any other graph is read into memory first. Every command takes the folder as GRAPH.
+    """
+    from bgcl.data.pack import is_pack
+    from bgcl.data.packing import pack_data, pack_rows
+    from bgcl.data.packing_parquet import can_stream, parquet_rows
+
+    if is_pack(out):
+        raise BGCLError(f"{out} already holds a pack. Name another folder, or remove it.")
+    columns = {"label": label, "id": id_, "source": source, "target": target}
+    if can_stream(graph):
+        with stage("reading the tables"):
+            rows = parquet_rows(Path(graph), id_=id_, label=label, source=source, target=target)
+        found = pack_rows(rows, out, parts)
+    else:
+        if not (quiet or json):
+            say("The graph is read into memory, because it is no folder with nodes.parquet and edges.parquet.")
+        data, _ = load_graph(graph, None, quiet or json, **columns)
+        found = pack_data(data, out, parts)
+    facts = {
+        "folder": str(out), "nodes": found.nodes, "edges": found.edges, "attributes": found.num_attributes,
+        "clusters": found.parts,
+    }  # fmt: skip
+    if json:
+        print_json(facts)
+    else:
+        say(f"{out}: {found.nodes:,} nodes, {found.edges:,} edges, {found.parts:,} clusters")

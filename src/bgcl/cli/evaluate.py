@@ -164,7 +164,7 @@ def evaluate(
     if out is not None:
         rows = [{"score": name, **score} for name, score in scores.items()]
         write_table(out, {name: [row[name] for row in rows] for name in rows[0]})
-    if floors:
+    if floors and first.in_blocks(data) is None:  # they need a graph in memory
         with kept_in(runs[0], first, keep and not appendix, not show) as kept:
             if kept is not None:  # for predict and report, which show the floors of another split
                 floors_of_fold(data, kept)

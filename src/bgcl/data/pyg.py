@@ -14,6 +14,7 @@ from torch_geometric.data import Data, HeteroData
 from bgcl.data import npz
 from bgcl.data.clean import TOO_SMALL, CleanGraph, both_directions, too_great
 from bgcl.data.given_edges import checked_edges
+from bgcl.data.pack import pack_of
 from bgcl.errors import BGCLError
 from bgcl.graph.csr import without_beta_warning
 
@@ -100,6 +101,8 @@ def check_graph(data: Data, *, directed: bool = False) -> Data:
     for field in ("x", "edge_index"):
         if not isinstance(getattr(data, field), Tensor):
             raise BGCLError(f"The graph has no data.{field}. Set it to a tensor.")
+    if pack_of(data) is not None:
+        return data  # it was checked when it was packed
     x = _checked_attributes(data.x)
     nodes = x.shape[0]
     if data.num_nodes != nodes:
@@ -124,7 +127,7 @@ def check_graph(data: Data, *, directed: bool = False) -> Data:
 def unused_fields(data: Data) -> list[str]:
     """The fields of a graph that are not used."""
     used = {"x", "y", "edge_index", "edge_weight", "edge_type", "node_type", "relations", "edge_relations", "num_nodes"}
-    used |= {*KEPT, "edge_type_names", "node_type_names"}
+    used |= {*KEPT, "edge_type_names", "node_type_names", "pack", "pack_at"}
     return [field for field in data.keys() if field not in used and not field.endswith("_mask")]  # noqa: SIM118
 
 

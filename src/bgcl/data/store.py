@@ -12,6 +12,7 @@ from bgcl.data import npz
 from bgcl.data.border import readable
 from bgcl.data.catalog import DATASETS, Dataset, canonical_name, find
 from bgcl.data.clean import CleanGraph, content_digest
+from bgcl.data.pack import is_pack, open_pack
 from bgcl.data.tables import ENDINGS
 from bgcl.errors import BGCLError
 from bgcl.files import write_text
@@ -45,7 +46,8 @@ def load(
 
     Args:
         name_or_path: name of a data set (see `bgcl.data.DATASETS`), a `.npz` or `.graphml` file, a table of edges, or
-            a folder with the tables `edges`, `nodes` or `features`, and `labels` or `target`. Tables end in `.csv`,
+            a folder with the tables `edges`, `nodes` or `features`, and `labels` or `target`, or that `bgcl data pack`
+            made. Tables end in `.csv`,
             `.tsv` or `.txt`, perhaps with `.gz` or `.zst`, or in `.parquet`.
         nodes: the table of nodes, if `name_or_path` is a table of edges.
         labels: a table with an id and a label, if the labels are not in the folder or the table of nodes.
@@ -108,14 +110,16 @@ def load(
         raise BGCLError(f"{text} is not a table: leave out {extra}.")
     if text.endswith(".npz"):
         return read_npz(text)
+    if is_pack(text):
+        return open_pack(text).data()
     dataset = find(text)
     path = get(text, quiet=quiet)
     return to_data(read_checked(dataset, path)[0], name=dataset.name)
 
 
 def is_tables(text: str) -> bool:
-    """Whether a graph is to be read from tables or GraphML: it is neither a data set nor a `.npz`."""
-    if text.endswith(".npz") or canonical_name(text) in DATASETS:
+    """Whether a graph is to be read from tables or GraphML: it is no data set, no `.npz` and no pack."""
+    if text.endswith(".npz") or canonical_name(text) in DATASETS or is_pack(text):
         return False
     return os.sep in text or text.lower().endswith(TABLES) or _exists(text)
 
