@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from bgcl import BGCL, BGCLError, estimator, parameters
+from bgcl import BGCL, BGCLError, estimator, parameters, ready_model
 from bgcl.data.facts import GraphFacts
 from bgcl.data.pyg import check_graph
 from bgcl.graph.csr import without_beta_warning
@@ -39,7 +39,7 @@ def calls(monkeypatch) -> dict[str, int]:
 
         return call
 
-    for module in (estimator, parameters):
+    for module in (estimator, parameters, ready_model):
         monkeypatch.setattr(module, "check_graph", counted("checked", check_graph))
     monkeypatch.setattr("bgcl.ready_graph.prepare", counted("prepared", ReadyGraph.__init__.__globals__["prepare"]))
     monkeypatch.setattr(GraphFacts, "of", counted("hashed", GraphFacts.of))

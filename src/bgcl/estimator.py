@@ -9,7 +9,6 @@ from typing import Any, NoReturn, Self, SupportsIndex
 
 import numpy.typing as npt
 import torch
-from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -19,25 +18,21 @@ from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.data.pyg import check_graph, warn_of_unused
 from bgcl.errors import BGCLError
 from bgcl.files import Spare, sole_use
-from bgcl.graph.prepared import PreparedGraph
 from bgcl.measures.disagreement import disagreement
-from bgcl.model.network import Alike, Network
+from bgcl.model.network import Network
 from bgcl.model.objectives.base import Objective
 from bgcl.model.posterior import Moments, anchored_log_likelihoods, draws, moments, pairs_of_views
-from bgcl.model.scaling import are_dense_numbers
 from bgcl.model.training import Record, Training
-from bgcl.parameters import BGCLParameters
 from bgcl.progress import status, with_progress
-from bgcl.ready_graph import GraphMemo, ReadyGraph, batches_of, check_device
+from bgcl.ready_graph import batches_of, check_device
+from bgcl.ready_model import NotFittedError, ReadyModel, fit_graph, is_dense, memo_of, ready_graph
 from bgcl.reporting.history_plots import HistoryPlots
 from bgcl.reporting.progress import Progress, check_progress, reporter, shows_line
 
-
-class NotFittedError(BGCLError, SklearnNotFittedError):  # type: ignore[misc]
-    """A method needs a fitted model. It is scikit-learn's `NotFittedError` too."""
+__all__ = ["BGCL", "NotFittedError"]
 
 
-class BGCL(HistoryPlots, BGCLParameters):
+class BGCL(ReadyModel, HistoryPlots):
     """Bayesian graph contrastive learning: a distribution over embeddings for each node, learned without labels.
 
     Every argument is a setting, and none has to be given. What is not given has the value of the preset, or else the
@@ -137,20 +132,20 @@ class BGCL(HistoryPlots, BGCLParameters):
         checked = check_graph(data)
         warn_of_unused(data)
         settings = self._settings(checked)
-        ready = ReadyGraph(checked, settings.device)
+        ready = ready_graph(checked, settings)
         network = Network(
-            ready.facts.num_attributes, settings, dense=are_dense_numbers(ready.prepared.features),
+            ready.facts.num_attributes, settings, dense=is_dense(ready),
             relations=len(ready.facts.relations), **copy.deepcopy(self._modules()),
         ).to(settings.device)  # fmt: skip
         generator = torch.Generator(settings.device).manual_seed(settings.seed)
         with status("Preparing the graph", show=shows_line(progress)):
-            ready.scaled = network.fit_graph(ready.prepared, generator)
+            ready.scaled = fit_graph(network, ready, generator)
         training = Training(network, batches_of(ready.scaled, settings), settings)
         history = checkpoint.resume(training, settings, ready.facts, folder) if resume else []
         self.settings_, self.network_, self.graph_ = settings, network, ready.facts
         self.recipe_ = ready.checked.recipe if "recipe" in ready.checked else None
         self.history_: list[Record] = history
-        self._memo = GraphMemo(data, ready)
+        self._memo = memo_of(data, ready)
         with reporter(progress, settings.epochs or 0, training.epoch) as report, Spare() as spare:
             for record in training.run():
                 if folder is not None:
@@ -185,6 +180,8 @@ class BGCL(HistoryPlots, BGCLParameters):
         count, hard = whole("The number of samples", samples, 1), flag("hard", hard)
         settings = self.settings_ if scale is None else self.settings_.with_changes(draw_scale=scale)
         start, scale = seed_or(seed, settings.seed), settings.draw_scale
+        if (blocks := self.in_blocks(data)) is not None:
+            return blocks.draws(network, count, start, scale=scale, hard=hard)
         return draws(network, graph, count, start, scale=scale, hard=hard, alike=self._alike(data))
 
     def moments(
@@ -232,6 +229,8 @@ class BGCL(HistoryPlots, BGCLParameters):
     def embed(self, data: Data) -> Tensor:
         """The embeddings without masks, `(N, d)`: the non-Bayesian setting."""
         network, graph = self._ready(data)
+        if (blocks := self.in_blocks(data)) is not None:
+            return blocks.embed(network)
         with torch.no_grad():
             return network.embed(graph, self._alike(data)).cpu()
 
@@ -293,39 +292,6 @@ class BGCL(HistoryPlots, BGCLParameters):
         """Raise a `BGCLError` if a graph is not the one that this model was trained on."""
         self._fitted()
         checkpoint.check_same_graph(self.graph_, self._ready_graph(data).facts)
-
-    def _fitted(self) -> Network:
-        if not hasattr(self, "network_"):
-            raise NotFittedError("This BGCL is not fitted yet: call fit(data) first.")
-        return self.network_.eval()
-
-    def _ready(self, data: Data) -> tuple[Network, PreparedGraph]:
-        """The network, and a graph in the form that it takes."""
-        network, ready = self._fitted(), self._ready_graph(data)
-        found, expected = ready.checked.x.shape[1], self.graph_.num_attributes
-        if found != expected:
-            raise BGCLError(f"The graph has {found} attributes, but the model was trained on {expected}.")
-        if ready.scaled is None:
-            if network.parts.structure is not None:
-                network.parts.structure.warn_of_other_nodes(
-                    ready.prepared, lambda: ready.facts.fingerprint == self.graph_.fingerprint
-                )
-            ready.scaled = network.scaling(ready.prepared)
-        return network, ready.scaled
-
-    def _alike(self, data: Data) -> Alike:
-        """The graphs of alike nodes, which all draws of a graph share."""
-        ready = self._ready_graph(data)
-        ready.alike = ready.alike or self.network_.alike(self._ready(data)[1])
-        return ready.alike
-
-    def _ready_graph(self, data: Data) -> ReadyGraph:
-        """The same graph is checked, sorted and hashed only once."""
-        memo: GraphMemo | None = getattr(self, "_memo", None)
-        if memo is None or not memo.holds(data):
-            ready = ReadyGraph(check_graph(data), self.settings_.device, self.graph_)
-            self._memo = memo = GraphMemo(data, ready)
-        return memo.ready
 
     def _repr_html_(self) -> str:
         from bgcl.reporting.card import card

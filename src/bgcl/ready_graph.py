@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 
 from bgcl.data.facts import GraphFacts
 from bgcl.data.ids import id_texts
+from bgcl.data.partition import partition
 from bgcl.data.structure import hashes
 from bgcl.errors import BGCLError
 from bgcl.graph.clusters import Batches
@@ -158,7 +159,7 @@ def batches_of(graph: PreparedGraph, settings: Settings) -> Batches | NodeBatche
     """The batches of an epoch: of random nodes, of clusters, or the whole graph as one."""
     if settings.batch_nodes is not None:
         return NodeBatches(graph, settings.batch_nodes)
-    return Batches(graph, settings.batches, settings.clusters_per_batch)
+    return Batches(graph, settings.batches, settings.clusters_per_batch, partition)
 
 
 def check_device(device: str) -> None:

@@ -10,8 +10,8 @@ import bgcl
 from bgcl.graph.spectrum import right_directions
 from bgcl.measures.criteria import effective_rank
 from bgcl.measures.disagreement import disagreement
-from bgcl.model.scaling import _normal_scores
-from bgcl.model.structure import _orthonormal_turn
+from bgcl.model.scaling import normal_scores
+from bgcl.model.structure import orthonormal_turn
 from small import seeded
 
 PACKAGE = Path(bgcl.__file__).parent
@@ -36,9 +36,9 @@ def directions(matrix: torch.Tensor) -> torch.Tensor:
 
 
 FUNCTIONS = {
-    "positions": _orthonormal_turn,
+    "positions": lambda matrix: orthonormal_turn(matrix.T @ matrix),
     "directions": directions,
-    "scores of ranks": lambda matrix: torch.cat(_normal_scores(matrix[:, 0])),
+    "scores of ranks": lambda matrix: torch.cat(normal_scores(matrix[:, 0])),
     "effective rank": lambda matrix: torch.tensor(effective_rank(matrix)),
     "disagreement": lambda matrix: torch.as_tensor(disagreement(iter(-matrix.abs()))),
 }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from bgcl.graph.keys import keys_of
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.structure import ROUNDS, Structure, random_signs
 from small import (
@@ -68,7 +69,7 @@ def test_positions_span_the_first_singular_vectors_of_the_normalized_adjacency()
 def test_positions_are_those_of_a_subspace_iteration_by_qr(seed):
     """The same space, whether each round ends in a turn to the strongest directions or in a QR decomposition."""
     graph = graph_of(random_adjacency(30, 0.2, seed))
-    P, found = dense_normalize(dense_connections(graph)), random_signs(graph, 4).double().numpy()
+    P, found = dense_normalize(dense_connections(graph)), random_signs(keys_of(graph), 4).double().numpy()
     for _ in range(ROUNDS):
         found, _ = np.linalg.qr(P @ found)
     assert same_span(fitted(graph, 4)(graph).double().numpy(), found)
@@ -121,10 +122,10 @@ def test_positions_are_saved_with_their_keys():
 
 def test_signs_are_fair_and_independent():
     graph = make_graph(np.zeros((2000, 2000)), np.ones((2000, 1)), double=False)
-    signs = random_signs(graph, 8).double().numpy()
+    signs = random_signs(keys_of(graph), 8).double().numpy()
     assert set(np.unique(signs)) == {-1.0, 1.0}
     assert np.abs(signs.mean(0)).max() < 0.1
     assert np.abs(np.corrcoef(signs.T) - np.eye(8)).max() < 0.1
     assert np.abs((signs[:-1] * signs[1:]).mean(0)).max() < 0.1
-    few = random_signs(make_graph(np.zeros((50, 50)), np.ones((50, 1)), double=False), 3).numpy()
+    few = random_signs(torch.arange(50), 3).numpy()
     np.testing.assert_array_equal(few, signs[:50, :3])  # they depend on the node and the column only

@@ -18,6 +18,8 @@ Attributes that are dense numbers `v` are explained by a normal distribution aro
 and by the standard normal distribution of the column otherwise.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix
@@ -34,6 +36,10 @@ FEWEST, SHARE = 5, 0.1  # alike nodes that are asked: 5, 10, 20, ... up to this 
 HELD_OUT = 0.1  # share of a node's attributes that do not decide which nodes are alike
 COLUMNS = 16  # columns of dense numbers that are looked at
 _ROWS = 512  # items that are computed at a time
+
+
+# The columns that vary, all nodes' numbers in some columns, and all numbers of some nodes.
+Numbers = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], Tensor]]
 
 
 class Witnesses:
@@ -100,21 +106,16 @@ class Witnesses:
         return Explanations.of(background, by_alike, _mean_of(self._neighbors(nodes), target))
 
     def _of_numbers(self) -> Explanations | None:
-        assert isinstance(self.graph.features, Tensor)
-        numbers = self.graph.features[:, : self.numbers].cpu().double()
-        numbers = numbers - numbers.mean(0)
-        numbers = numbers / numbers.square().mean(0).sqrt().clamp(min=1e-12)
-        columns = np.flatnonzero(numbers.var(0).numpy() > 1e-6)
+        columns, columns_of, rows_of = self._standard_numbers()
         columns = self.random.permutation(columns)[:COLUMNS]
+        every = columns_of(columns)  # (N, c)
         found = []
         parts = np.array_split(self.random.permutation(self.nodes), max(len(columns), 1))
-        for part, column in zip(parts, columns, strict=False):
+        for part, column, values in zip(parts, columns, every.T, strict=False):
             if len(part) < 2:
                 continue
-            others = numbers.clone()
-            others[:, column] = 0
-            values = numbers[:, column].numpy()
-            told = values[self.among.numpy()[self._alike(part, others[part].float(), others[self.among].float())]]
+            others = [rows_of(nodes).index_fill(1, torch.tensor([column]), 0.0) for nodes in (part, self.among.numpy())]
+            told = values[self.among.numpy()[self._alike(part, others[0].float(), others[1].float())]]
             means = np.cumsum(told, 1)[:, np.array(self.sizes) - 1] / self.sizes  # (n, sizes)
             neighbors = self._neighbors(part)
             by_alike = np.stack([_around(values[part], mean) for mean in means.T], 1)
@@ -122,6 +123,20 @@ class Witnesses:
             by_neighbors[np.diff(neighbors.indptr) == 1] = 0  # only itself
             found.append(Explanations.of(_normal(values[part], 0.0, 1.0), by_alike, by_neighbors))
         return Explanations.joined(found) if found else None
+
+    def _standard_numbers(self) -> Numbers:
+        """Dense numbers with mean 0 and variance 1, in float64.
+
+        Returns:
+            The columns that vary; a function of columns, all nodes' numbers in them, `(N, c)`; and a function of nodes,
+            their numbers, `(n, numbers)`.
+        """
+        assert isinstance(self.graph.features, Tensor)
+        numbers = self.graph.features[:, : self.numbers].cpu().double()
+        numbers = numbers - numbers.mean(0)
+        numbers = numbers / numbers.square().mean(0).sqrt().clamp(min=1e-12)
+        vary = np.flatnonzero(numbers.var(0).numpy() > 1e-6)
+        return vary, lambda columns: numbers[:, columns].numpy(), lambda nodes: numbers[nodes]
 
     def _in_relation(self, relation: int) -> csr_matrix:
         """The weights of one relation, with self-connections, without zeros."""

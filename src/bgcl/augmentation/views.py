@@ -118,6 +118,21 @@ class Augmentation(nn.Module):
         Of each pair of neighbors that are kept, one is a positive of the other with the weight of their connection, and
         a node is one of itself with the weight 1.
         """
+        kept = self.kept_positives(view, graph, noise, hard=hard, scale=scale)
+        if kept is None:
+            return None
+        weight = over_relations(graph, kept)
+        assert weight is not None
+        weight = weight if graph.counts is None else weight * graph.counts[:, None]
+        weight = weight if graph.weights is None else weight * graph.weights[:, None]
+        total = row_sum(graph.connections, weight)
+        weight = weight / total.index_select(0, graph.connections.row)
+        return Positives(graph.connections, weight[:, 0], kept)
+
+    def kept_positives(
+        self, view: View, graph: PreparedGraph, noise: Noise, *, hard: bool = False, scale: float | None = 1.0,
+    ) -> Tensor | None:  # fmt: skip
+        """The keep values of each pair of neighbors, `(E, 1)` or `(E, R)`; None if no mask acts on positives."""
         every = enumerate(self.of(view, drawing=scale is None))
         masks = [(place, mask, rate) for place, (mask, rate) in every if mask.on == "positives"]
         if not masks:
@@ -127,13 +142,7 @@ class Augmentation(nn.Module):
             uniform = mask.uniform(graph, _NO_FEATURES, noise.of("mask", place))
             logit = self._logit(rate, noise.of("rate", place), scale)[0]
             kept = kept * mask.factor(self._keep(logit, uniform, hard), graph)
-        weight = over_relations(graph, kept)
-        assert weight is not None
-        weight = weight if graph.counts is None else weight * graph.counts[:, None]
-        weight = weight if graph.weights is None else weight * graph.weights[:, None]
-        total = row_sum(graph.connections, weight)
-        weight = weight / total.index_select(0, graph.connections.row)
-        return Positives(graph.connections, weight[:, 0], kept)
+        return kept
 
     def _logit(self, rate: DropRate, noise: Noise, scale: float | None) -> Tensor:
         """`logit(pi)` of the rates at which masks are drawn, `(layers, blocks)` or with 1."""

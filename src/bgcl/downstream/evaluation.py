@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from bgcl.arguments import check_model, shown, whole
+from bgcl.downstream.blocks import evaluate_in_blocks, refuse_whole_rows
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.head_stack import predict_all
 from bgcl.downstream.label_spreading import LabelSpreading, fit_head
@@ -158,10 +159,11 @@ def evaluate_draws(
         )  # fmt: skip
         heads, beside = zip(*jobs, strict=True)
     found = predict_all(heads, _rest_or(first, stream), tests, set_size, beside)
-    return [
-        SplitResult(split.test, head_.classes_, _codes(head_, labels[split.test]), uncertainty, head_.C_)
-        for split, head_, uncertainty in zip(chosen, heads, found, strict=True)
-    ]
+    return [_result(split, head_, labels, each) for split, head_, each in zip(chosen, heads, found, strict=True)]
+
+
+def _result(split: Split, head: MixtureClassifier, labels: Array, found: Uncertainty) -> SplitResult:
+    return SplitResult(split.test, head.classes_, _codes(head, labels[split.test]), found, head.C_)
 
 
 def evaluate(
@@ -176,7 +178,8 @@ def evaluate(
         model: a fitted model.
         data: a graph with labels `data.y`.
         protocol: the name of a protocol, see `bgcl.splits`. Splits do not depend on the model.
-        count: the number of splits. Default: the number that the protocol has.
+        count: the number of splits. Default: the number that the protocol has, and 1 for a graph that is computed in
+            blocks.
         samples: how many embeddings to draw.
         training_draws: how many of them train the heads. Default: 20, or 2 for embeddings in parts, and at most half
             of the samples.
@@ -186,7 +189,8 @@ def evaluate(
         progress: show a progress bar.
         kept: where to keep, in a run, what `bgcl.predict` would find with the same draws. So that needs no draws.
         spread_labels: whether the head also uses the labels of training nodes that are near in the graph, see
-            `bgcl.downstream.LabelSpreading`. Default: if the embedding has several parts and no head is given.
+            `bgcl.downstream.LabelSpreading`. Default: if the embedding has several parts, no head is given, and the
+            graph is not computed in blocks.
 
     Returns:
         A result for each split. `bgcl.downstream.summary` averages them.
@@ -210,7 +214,14 @@ def evaluate(
             f"Of {samples} samples, {training_draws} train the heads: too few are left to predict with. Draw more "
             "samples."
         )
-    chosen, labels = splits(data, protocol, count), labels_of(data)
+    blocks = model.in_blocks(data)
+    chosen, labels = splits(data, protocol, 1 if blocks is not None and count is None else count), labels_of(data)
+    if blocks is not None:
+        refuse_whole_rows(head, set_size, spread_labels)
+        fitted = evaluate_in_blocks(
+            model, blocks, labels, chosen, samples=samples, training_draws=training_draws, seed=seed, progress=progress
+        )
+        return [_result(split, head_, labels, found) for split, (head_, found) in zip(chosen, fitted, strict=True)]
     stream = with_progress(lambda: model.draws(data, samples, seed=seed), samples, "draws", show=progress)
     spread_labels = (head is None and len(model.parts_) > 1) if spread_labels is None else spread_labels
     spreading = LabelSpreading.of(model, data) if spread_labels else None

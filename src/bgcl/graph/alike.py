@@ -32,7 +32,19 @@ def among_alike(graph: PreparedGraph, vectors: Tensor, *, and_neighbors: bool = 
     Returns:
         A graph whose connections have weights.
     """
-    row, column, cosine = nearest(F.normalize(vectors, dim=1), references(graph))
+    return connected(graph, *nearest(F.normalize(vectors, dim=1), references(graph)), and_neighbors=and_neighbors)
+
+
+def connected(
+    graph: PreparedGraph, row: Tensor, column: Tensor, cosine: Tensor, *, and_neighbors: bool = False
+) -> PreparedGraph:
+    """The graph whose connections are those between nodes and their nearest nodes, see `among_alike`.
+
+    Args:
+        graph: the graph.
+        row, column, cosine: nodes, nearest nodes and their cosine, as `nearest` finds them.
+        and_neighbors: whether the connections of the graph are there too.
+    """
     weight = torch.exp((cosine - 1) / SOFTNESS)
     key, weight = _distinct(
         torch.cat([row * graph.nodes + column, column * graph.nodes + row]), weight.repeat(2), "amax"

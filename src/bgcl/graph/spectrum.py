@@ -34,7 +34,11 @@ def right_directions(
         basis, _ = torch.linalg.qr(_within_range(transposed_times(_within_range(times(basis)))))
     thin = _within_range(times(basis))  # (N, q)
     _, vectors = torch.linalg.eigh((thin.T @ thin).cpu().double())  # some devices have no float64
-    found: Tensor = basis @ vectors.flip(1)[:, :rank].to(basis)
+    return greatest_entry_positive(basis @ vectors.flip(1)[:, :rank].to(basis))
+
+
+def greatest_entry_positive(found: Tensor) -> Tensor:
+    """Vectors `(F, q)` with the sign that makes the greatest entry of each positive."""
     greatest = found.gather(0, found.abs().argmax(0, keepdim=True))
     return found * torch.where(greatest < 0, -1.0, 1.0)
 

@@ -67,7 +67,7 @@ class Scaling(nn.Module):
         if self.dense:
             assert isinstance(graph.features, Tensor)
             for i, column in enumerate(_with_degree(graph).T):
-                self.knots[i], self.scores[i] = _normal_scores(column)
+                self.knots[i], self.scores[i] = normal_scores(column)
             return
         self.of_length_one.fill_(not bool((_values(graph.features) < 0).any()))
         if _is_count(graph.features):
@@ -85,10 +85,10 @@ class Scaling(nn.Module):
         if self.rule != "auto":
             return replace(graph, features=scale_features(graph.features, self.rule))
         if self.dense:
-            columns = [_interpolate(*row) for row in zip(_with_degree(graph).T, self.knots, self.scores, strict=True)]
+            columns = [interpolate(*row) for row in zip(_with_degree(graph).T, self.knots, self.scores, strict=True)]
             found = [torch.stack(columns, 1)]
             for _ in range(NEIGHBORHOODS):
-                found.append(_mean_of_neighbors(graph, found[-1]))
+                found.append(mean_of_neighbors(graph, found[-1]))
             return replace(graph, features=torch.cat(found, 1) / self.width**0.5)
         features = within_range(graph.features) if self.of_length_one else graph.features
         if isinstance(features, SparseFeatures):
@@ -148,7 +148,7 @@ def _with_degree(graph: PreparedGraph) -> Tensor:
     return torch.cat([to_dense(graph.features), degree], 1)
 
 
-def _mean_of_neighbors(graph: PreparedGraph, columns: Tensor) -> Tensor:
+def mean_of_neighbors(graph: PreparedGraph, columns: Tensor) -> Tensor:
     """The mean of each column over a node's connections, `(N, F)`."""
     if graph.weights is not None:
         share = graph.weights / row_sum(graph.connections, graph.weights[:, None])[graph.connections.row, 0]
@@ -157,7 +157,7 @@ def _mean_of_neighbors(graph: PreparedGraph, columns: Tensor) -> Tensor:
     return total / graph.connections.pointer.diff().to(total)[:, None]
 
 
-def _normal_scores(column: Tensor) -> tuple[Tensor, Tensor]:
+def normal_scores(column: Tensor) -> tuple[Tensor, Tensor]:
     """At most `KNOTS` values of a column, ascending, and their normal scores with mean 0 and mean square 1.
 
     Equal values share a score: the one of the middle of their ranks.
@@ -167,13 +167,13 @@ def _normal_scores(column: Tensor) -> tuple[Tensor, Tensor]:
     knots = ordered[(levels * (len(ordered) - 1)).round().long()]
     below, upto = torch.searchsorted(ordered, knots), torch.searchsorted(ordered, knots, right=True)
     scores = torch.special.ndtri((below + upto) / (2 * len(ordered)))
-    found = _interpolate(ordered, knots, scores)
+    found = interpolate(ordered, knots, scores)
     spread = found.std(correction=0)
     scores = (scores - found.mean()) / torch.where(spread > 1e-6, spread, 1.0)
     return knots.float(), scores.float()
 
 
-def _interpolate(values: Tensor, knots: Tensor, scores: Tensor) -> Tensor:
+def interpolate(values: Tensor, knots: Tensor, scores: Tensor) -> Tensor:
     """Scores of values between knots by straight lines; beyond the knots, the score of the last one."""
     right = torch.searchsorted(knots, values.contiguous().to(knots.dtype)).clamp(1, len(knots) - 1)
     low, high = knots[right - 1], knots[right]

@@ -41,10 +41,10 @@ class Structure(nn.Module):
     @torch.no_grad()
     def fit(self, graph: PreparedGraph) -> None:
         """Find the positions of a graph's nodes."""
-        connections, found = Propagation(graph), random_signs(graph, self.width)
+        connections, found = Propagation(graph), random_signs(keys_of(graph), self.width)
         for _ in range(ROUNDS):
             found = connections(found)
-            found = found @ _orthonormal_turn(found)
+            found = found @ orthonormal_turn(found.T @ found)
         self.keys, order = torch.sort(keys_of(graph))
         self.known = found[order]
 
@@ -73,9 +73,8 @@ class Structure(nn.Module):
         return torch.where((self.keys[place] == keys)[:, None], self.known[place], 0.0)
 
 
-def random_signs(graph: PreparedGraph, width: int) -> Tensor:
+def random_signs(keys: Tensor, width: int) -> Tensor:
     """Signs `(N, width)` that depend only on a node's key, so that the order of the nodes does not matter."""
-    keys = keys_of(graph)
     column = torch.arange(width, device=keys.device)
     return ((mixed(keys[:, None], (column + 1) * _SILVER) >> 40) & 1).float() * 2 - 1
 
@@ -83,13 +82,16 @@ def random_signs(graph: PreparedGraph, width: int) -> Tensor:
 _SILVER = 0xD1B54A32D192ED03 - (1 << 64)  # as a signed number
 
 
-def _orthonormal_turn(tall: Tensor) -> Tensor:
+def orthonormal_turn(products: Tensor) -> Tensor:
     """The `(w, w)` matrix that makes the columns of a tall matrix orthonormal, the strongest direction first.
 
     Directions that are lost to rounding get a turn of 0.
+
+    Args:
+        products: the products of the columns, `(w, w)`.
     """
-    values, vectors = torch.linalg.eigh((tall.T @ tall).cpu().double())  # some devices have no float64
+    values, vectors = torch.linalg.eigh(products.cpu().double())  # some devices have no float64
     values, vectors = values.flip(0), vectors.flip(1)
     scale = torch.where(values > values[0] * 1e-5, values.clamp(min=1e-30).rsqrt(), 0.0)
-    turn: Tensor = (vectors * scale).to(tall)
+    turn: Tensor = (vectors * scale).to(products)
     return turn

@@ -1,0 +1,170 @@
+"""The embedding of a packed graph: layer by layer in blocks of rows, and propagated in slabs of columns.
+
+The whole embedding is never in memory, only one part of it. A consumer gets it slab by slab:
+
+1. For some rows at a time, the attributes are masked and go through the encoder, and through the directions of each
+   part of attributes. The results are on disk, as slabs.
+2. For each part, each slab is propagated. When the length of every row of the part is known, rows are scaled to
+   length one, and the consumer gets the slabs of the part.
+
+Masks come from `bgcl.augmentation.noise`, which does not depend on the order of computing. So a draw is the same as
+that of the whole graph in memory, up to rounding.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from bgcl.augmentation.noise import Noise
+from bgcl.augmentation.views import LayerMask, View
+from bgcl.data.on_disk import DiskArray
+from bgcl.errors import BGCLError
+from bgcl.graph.keys import keys_of
+from bgcl.graph.prepared import PreparedGraph
+from bgcl.model.encoders.base import masked_product
+from bgcl.model.network import Network
+from bgcl.model.parts import Among
+from bgcl.packed.alike import ConnectionsOnDisk, alone, find_alike
+from bgcl.packed.products import LeanPropagation
+from bgcl.packed.slabs import Slabs, row_blocks, rows_of
+
+Consumer = Callable[[int, Tensor], None]  # the first column, and `(N, columns)` with rows scaled
+
+
+class PackedEmbedder:
+    """Embeds the nodes of a packed graph.
+
+    Args:
+        network: the network.
+        graph: the graph, with connections in numbers of 32 bits.
+        scaled: the scaled attributes, `(N, F)`.
+        folder: a folder for what does not stay in memory.
+    """
+
+    def __init__(self, network: Network, graph: PreparedGraph, scaled: DiskArray, folder: Path) -> None:
+        check_parts(network)
+        self.network, self.graph, self.scaled, self.folder = network, graph, scaled, folder
+        self.nodes = graph.nodes
+        self._alike: dict[Among, ConnectionsOnDisk] | None = None
+        self.sources: dict[str, Slabs] = {}
+        parts, width = network.parts, network.encoder.width
+        if any(part.source == "encoder" for part in parts.parts):
+            self.sources["encoder"] = Slabs(folder, "encoder", self.nodes, width)
+        for i, part in enumerate(parts.parts):
+            if part.source == "attributes":
+                self.sources[f"attributes {i}"] = Slabs(folder, f"attributes-{i}", self.nodes, parts.widths[i])
+        if parts.structure is not None:
+            self.sources["structure"] = self._positions()
+
+    @property
+    def width(self) -> int:
+        """The width of the embedding."""
+        return sum(self.network.parts.widths)
+
+    @property
+    def alike(self) -> dict[Among, ConnectionsOnDisk]:
+        """The connections between alike nodes, which are found on first use."""
+        if self._alike is None:
+            self._alike = find_alike(self.network, self.graph, self.scaled, self.folder)
+        return self._alike
+
+    @torch.no_grad()
+    def draw(
+        self, consume: Consumer, view: View = "o", noise: Noise | None = None, *, hard: bool = False,
+        scale: float | None = 1.0,
+    ) -> None:  # fmt: skip
+        """One draw of the embedding in a view, or the embedding without masks if there is no noise.
+
+        Args:
+            consume: gets the first column of a slab and the slab, `(N, columns)`, each column of the embedding once.
+            view, noise, hard, scale: see `Network.draw`.
+        """
+        alike = self.alike  # found before the sources are written, because it takes most memory
+        self._write_sources(view, noise, hard=hard, scale=scale)
+        groups: list[Among | None] = [None, *alike]
+        for among in groups:
+            wanted = [i for i, part in enumerate(self.network.parts.parts) if part.among == among]
+            if not wanted:
+                continue
+            graph = self.graph if among is None else alike[among].read(self.graph)
+            kept = None
+            if noise is not None:
+                name = noise.of("among", "neighbors" if among is None else among)
+                kept = self.network.augmentation.kept_positives(view, graph, name, hard=hard, scale=scale)
+            connections = LeanPropagation(graph, kept)
+            del kept
+            for i in wanted:
+                self._part(i, connections, consume)
+
+    def _part(self, number: int, connections: LeanPropagation, consume: Consumer) -> None:
+        """Propagate one part, and hand on its slabs."""
+        part = self.network.parts.parts[number]
+        source = self.sources[part.source if part.source != "attributes" else f"attributes {number}"]
+        first = sum(self.network.parts.widths[:number])
+        squares, slabs = torch.zeros(self.nodes), []
+        for i in range(len(source)):
+            slabs.append(part.propagated(connections, source.read(i)))
+            squares += torch.linalg.vector_norm(slabs[-1], dim=1).square_()
+        length = squares.sqrt_().clamp_(min=1e-12)[:, None]
+        for slab, (start, _) in zip(slabs, source.ranges, strict=True):
+            consume(first + start, slab.div_(length))
+
+    def _write_sources(self, view: View, noise: Noise | None, *, hard: bool, scale: float | None) -> None:
+        """Write what the parts propagate: the encoder's output, and attributes in their directions."""
+        network, parts = self.network, self.network.parts
+        of_attributes = [i for i, part in enumerate(parts.parts) if part.source == "attributes"]
+        directions = [getattr(parts, f"directions_{i}") for i in of_attributes]
+        widths = [each.shape[1] for each in directions]
+        for start, stop in row_blocks(self.nodes):
+            block = alone(rows_of(self.scaled, start, stop), start)
+            masks: list[LayerMask] | None = None
+            if noise is not None:
+                inputs = network.encoder.inputs(block)
+                masks = network.augmentation.draw(view, block, inputs, noise, hard=hard, scale=scale)
+            if "encoder" in self.sources:
+                encoded = F.normalize(network.encoder(block, masks), dim=1)
+                self.sources["encoder"].write_rows(start, encoded)
+            if directions:
+                mask = LayerMask() if masks is None else masks[0]
+                found = masked_product(block.features, mask, torch.cat(directions, 1))
+                for i, columns in zip(of_attributes, torch.split(found, widths, 1), strict=True):
+                    self.sources[f"attributes {i}"].write_rows(start, columns)
+
+    def _positions(self) -> Slabs:
+        """The positions of the nodes, which masks do not change."""
+        structure = self.network.parts.structure
+        assert structure is not None
+        found = Slabs(self.folder, "structure", self.nodes, structure.width)
+        keys = keys_of(self.graph)
+        for start, stop in row_blocks(self.nodes):
+            place = torch.searchsorted(structure.keys, keys[start:stop]).clamp(max=len(structure.keys) - 1)
+            same = (structure.keys[place] == keys[start:stop])[:, None]
+            found.write_rows(start, torch.where(same, structure.known[place], 0.0))
+        return found
+
+
+def check_parts(network: Network) -> None:
+    """Refuse what cannot be computed in blocks."""
+    if network.encoder.propagates:
+        raise BGCLError(
+            "The encoder of this model looks at neighbors, so a packed graph has to fit into memory for it. Use the "
+            "encoder 'mlp', the default."
+        )
+    masks = [str(mask) for mask in network.augmentation.masks if mask.on == "connections"]
+    if masks:
+        raise BGCLError(f"A packed graph cannot be masked by '{masks[0]}'. Use 'entries', 'features' or 'neighbors'.")
+
+
+def collected(embedder: PackedEmbedder, draws: Iterator[tuple[View, Noise | None]], **how: object) -> Iterator[Tensor]:
+    """Each draw as a matrix in memory, `(N, d)`."""
+    for view, noise in draws:
+        found = torch.empty(embedder.nodes, embedder.width)
+
+        def consume(first: int, slab: Tensor, found: Tensor = found) -> None:
+            found[:, first : first + slab.shape[1]] = slab
+
+        embedder.draw(consume, view, noise, **how)  # type: ignore[arg-type]
+        yield found
