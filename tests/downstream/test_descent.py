@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bgcl.downstream.descent import minimize_together
+from bgcl.downstream.descent import PAIRS, minimize_together
 
 
 def quadratics(functions: int = 3, width: int = 12):
@@ -74,3 +74,22 @@ def test_a_function_whose_start_is_its_minimum_ends_there():
     found, steps, enough = minimize_together(values, minima, lambda v: v, tolerance=1e-6, most=10)
     assert (steps, enough) == (0, True)
     np.testing.assert_array_equal(found, minima)
+
+
+def test_steps_that_are_known_save_most_steps_of_nearly_the_same_functions():
+    values, minima, _ = quadratics()
+    known: list = [[], [], []]
+    minimize_together(values, np.zeros((3, 12)), lambda v: v, tolerance=1e-10, most=1000, known=known)
+    assert all(0 < len(steps) <= PAIRS for steps in known)
+    start = minima + 0.1 * np.random.default_rng(1).normal(size=minima.shape)
+    found, then, _ = minimize_together(values, start, lambda v: v, tolerance=1e-10, most=1000, known=known)
+    _, alone, _ = minimize_together(values, start, lambda v: v, tolerance=1e-10, most=1000)
+    np.testing.assert_allclose(found, minima, atol=1e-2)
+    assert then < alone
+
+
+def test_known_steps_along_which_the_gradient_does_not_grow_are_left_out():
+    values, minima, _ = quadratics(1)
+    wrong = [[(np.ones(12), -np.ones(12)), (np.ones(12), np.zeros(12))]]
+    found, *_ = minimize_together(values, np.zeros((1, 12)), lambda v: v, tolerance=1e-14, most=1000, known=wrong)
+    np.testing.assert_allclose(found, minima, atol=1e-4)

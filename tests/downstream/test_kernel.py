@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from bgcl.downstream import kernel
 from bgcl.downstream.kernel import Kernels, principal_axes
 
 RANDOM = np.random.default_rng(0)
@@ -65,3 +66,13 @@ def test_rows_that_are_all_zero_or_equal_are_accepted():
     for rows in (np.zeros((5, 3)), np.ones((5, 3))):
         for features in Kernels.fit(rows, np.random.default_rng(0)).features(rows):
             assert np.isfinite(features).all()
+
+
+def test_products_of_some_rows_are_those_of_all_rows_whatever_the_blocks(monkeypatch):
+    rows = RANDOM.normal(size=(150, 6))
+    kernels = Kernels.fit(rows[:40], np.random.default_rng(0))
+    columns = [RANDOM.normal(size=(40, 3)).astype(np.float32) for _ in kernels.roots]
+    every, nodes = kernels.products(rows, columns), RANDOM.permutation(150)[:90]
+    monkeypatch.setattr(kernel, "BLOCK", 40 * 32)
+    np.testing.assert_allclose(kernels.products(rows, columns), every, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(kernels.products(rows, columns, nodes), every[nodes], rtol=1e-4, atol=1e-5)

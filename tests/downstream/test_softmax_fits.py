@@ -114,3 +114,38 @@ def test_the_rough_hessian_saves_most_steps_where_columns_differ_in_spread():
     )
     assert enough
     assert steps < 0.5 * without
+
+
+def test_a_path_of_penalties_ends_where_a_fit_of_its_own_ends():
+    """What is known from one C serves the next, and then a problem of all nodes and more draws."""
+    draws, y = make_draws(2)
+    fits, found = SoftmaxFits(draws[:1], y, CLASSES, FOLDS), np.zeros((4, 21))
+    for C in (0.3, 3.0, 30.0):
+        found, *_ = fits.solve(C, found, 1e-12, 1000)
+        alone, *_ = SoftmaxFits(draws[:1], y, CLASSES, FOLDS).solve(C, np.zeros((4, 21)), 1e-12, 1000)
+        np.testing.assert_allclose(found, alone, atol=1e-3)
+    last = SoftmaxFits(draws, y, CLASSES, [np.arange(0)])
+    last.take_over(fits)
+    whole, *_ = last.solve(30.0, found.mean(0)[None], 1e-12, 1000)
+    W, expected = (split(each[None], WIDTH, CLASSES)[0][0] for each in (whole[0], precise(draws, y, 30.0)))
+    np.testing.assert_allclose(W, expected, atol=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("directions", [2, 256])
+def test_the_rough_inverse_is_that_of_the_diagonal_in_principal_directions(directions, monkeypatch):
+    """Against the Hessian, number by number, at probabilities that are the same for all nodes."""
+    monkeypatch.setattr(softmax_fits, "DIRECTIONS", directions)
+    draws, y = make_draws(1)
+    fits, C = SoftmaxFits(draws, y, CLASSES, [np.arange(0)]), 2.0
+    c = np.log([0.2, 0.3, 0.5])
+    inverse = fits._inverse(np.concatenate([np.zeros(WIDTH * CLASSES), c]), C)
+    p, X = np.exp(c), draws[0]
+    S, gram = np.diag(p) - np.outer(p, p), X.T @ X
+    axes, _, rest = fits.principal
+    if directions < WIDTH:
+        gram = axes @ axes.T @ gram @ axes @ axes.T + NODES * rest * (np.eye(WIDTH) - axes @ axes.T)
+        gram = axes @ np.diag(np.diag(axes.T @ gram @ axes)) @ axes.T + NODES * rest * (np.eye(WIDTH) - axes @ axes.T)
+    hessian = np.kron(S, gram) + np.eye(WIDTH * CLASSES) / C
+    vector = np.random.default_rng(0).normal(size=WIDTH * CLASSES)
+    found = inverse(np.concatenate([vector, np.zeros(CLASSES)])[None])[0, : WIDTH * CLASSES]
+    np.testing.assert_allclose(found, np.linalg.solve(hessian, vector), rtol=1e-3, atol=1e-5)

@@ -1,6 +1,5 @@
 """The classifier: a mixture of softmax regressions over draws of the embeddings."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -86,7 +85,7 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
 
     takes_beside = True
     beside_weights_ = np.empty(0)
-    path_tolerance = 1e-4
+    path_tolerance = 1e-6
     sharpnesses = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
     parameters: ClassVar[type[HeadParameters]] = ClassifierParameters
 
@@ -152,17 +151,17 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
             assert self._held_out_logits is not None
             held_out.append(self._held_out_logits)
 
-        self._held_out_logits, self.path_draws, self.wide = np.empty(0), 1, 0
+        self._held_out_logits, self.path_draws = np.empty(0), 1
         try:
             for columns in slices:
                 fit(draws[:, :, columns])
             if kernel:
-                self.path, self.wide = KERNEL_PATH, sys.maxsize  # the features are in principal directions already
+                self.path = KERNEL_PATH
                 kernels = Kernels.fit(draws[0], np.random.default_rng(self.random_state))
                 for features in zip(*(kernels.features(draw) for draw in draws), strict=True):
                     fit(np.stack(features))
         finally:  # the next fit may be one without a pool
-            self._forget("_held_out_logits", "path", "path_draws", "wide")
+            self._forget("_held_out_logits", "path", "path_draws")
         held_out += [np.broadcast_to(source, held_out[0].shape) for source in beside]
         logits = np.stack(held_out).astype(np.float32)
         self.weights_, self.sharpness_ = pool_weights(logits, codes), 1.0
@@ -217,11 +216,16 @@ class MixtureClassifier(ClassifierMixin, MixtureHead):  # type: ignore[misc]
         return np.concatenate([(basis @ W).ravel(), c])
 
     def _is_rotated(self, draws: Array) -> bool:
-        """Rotated columns are fewer columns if there are fewer rows. Otherwise, there is nothing to gain."""
-        return super()._is_rotated(draws) and draws.shape[0] * draws.shape[1] < draws.shape[2]
+        """Rotated columns are fewer columns if there are fewer rows. Unless they are far fewer, it does not pay."""
+        return super()._is_rotated(draws) and 3 * draws.shape[0] * draws.shape[1] < draws.shape[2]
 
-    def _problems(self, draws: Array, y: Array, held_out: Sequence[Array], *, rotated: bool) -> SoftmaxFits:
-        return SoftmaxFits(draws, y, len(self.classes_), held_out, rotated=rotated)
+    def _problems(
+        self, draws: Array, y: Array, held_out: Sequence[Array], before: SoftmaxFits | None = None
+    ) -> SoftmaxFits:
+        found = SoftmaxFits(draws, y, len(self.classes_), held_out)
+        if before is not None:
+            found.take_over(before)
+        return found
 
     def _solve(self, problems: SoftmaxFits, C: float, start: Array, tolerance: float) -> Array:
         if self.solver == "lbfgs":
@@ -311,8 +315,8 @@ class KernelPart:
         return self.kernels.products(rows, self.coefficients)
 
     def logits_of(self, rows: Array, nodes: Array) -> Array:
-        """The same for some of the rows, `(n, C)`. To copy most of the rows would take longer than to use all."""
-        return self.logits(rows[nodes]) if 2 * len(nodes) < len(rows) else self.logits(rows)[nodes]
+        """The same for some of the rows, `(n, C)`."""
+        return self.kernels.products(rows, self.coefficients, nodes)
 
 
 def split_parameters(parameters: Array, width: int, classes: int) -> tuple[Array, Array]:

@@ -2,9 +2,10 @@
 
 Each function is minimized by L-BFGS (Nocedal, 1980) with a rough inverse of its Hessian to begin with, which makes a
 step of length 1 nearly always right. The search along a direction only halves steps that do not go down (Armijo, 1966).
+Steps of an earlier minimization of nearly the same functions are as good as own ones, so they may be handed on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +17,19 @@ Values = Callable[
     [Array, Array], tuple[Array, Array]
 ]  # functions (A,) and points (A, D): values (A,), gradients (A, D)
 
-PAIRS = 10  # steps and changes of the gradient that are remembered
+Step = tuple[Array, Array]  # a step, and the change of the gradient along it, (D,) each
+
+PAIRS = 15  # steps and changes of the gradient that are remembered
 FLAT = 1e-6  # the greatest entry of a gradient at a minimum
 SUFFICIENT = 1e-4  # share of the expected decrease that a step has to reach
 TRIES = 30
+SMALL = 1e-12  # of a step and its change, whose product says nothing
 
 
 def minimize_together(
-    values: Values, start: Array, inverse: Callable[[Array], Array], *, tolerance: float, most: int
-) -> tuple[Array, int, bool]:
+    values: Values, start: Array, inverse: Callable[[Array], Array], *, tolerance: float, most: int,
+    known: list[Sequence[Step]] | None = None,
+) -> tuple[Array, int, bool]:  # fmt: skip
     """The minimum of each of F functions.
 
     Args:
@@ -33,11 +38,14 @@ def minimize_together(
         inverse: multiplies vectors `(A, D)` with a rough inverse of the Hessian.
         tolerance: a function ends when its value is about this share of it above the minimum.
         most: the greatest number of steps.
+        known: steps of each function that are known already. At the end it has those that are known then.
 
     Returns:
         The points `(F, D)`, the greatest number of steps of a function, and whether all functions ended.
     """
     searches = [_Search(point) for point in start]
+    for search, steps_before in zip(searches, known or [], strict=False):
+        search.remember(steps_before, inverse)
     active = np.arange(len(searches))
     while len(active):
         found, gradients = values(active, np.stack([searches[i].trial for i in active]))
@@ -50,6 +58,8 @@ def minimize_together(
                 search.aim(turned, tolerance, most)
         active = np.array([i for i in active if not searches[i].ended], dtype=np.int64)
     steps = max(search.steps for search in searches)
+    if known is not None:
+        known[:] = [[(pair.step, pair.change) for pair in search.pairs] for search in searches]
     return np.stack([search.point for search in searches]), steps, all(search.found for search in searches)
 
 
@@ -75,6 +85,14 @@ class _Search:
         self.pairs: list[_Pair] = []
         self.ended = self.found = False
 
+    def remember(self, steps: Sequence[Step], inverse: Callable[[Array], Array]) -> None:
+        """Take over steps along which the gradient is known to grow."""
+        growing = [(step, change, float(step @ change)) for step, change in steps]
+        growing = [each for each in growing if each[2] > SMALL * float(each[1] @ each[1])]
+        if growing:
+            turned = inverse(np.stack([change for _, change, _ in growing]))
+            self.pairs = [_Pair(*each[:2], turn, each[2]) for each, turn in zip(growing, turned, strict=True)]
+
     def moved(self, value: float, gradient: Array) -> bool:
         """Take over the trial point if it is low enough. Otherwise, try a shorter step."""
         if self.steps >= 0 and not value <= self.value + SUFFICIENT * self.length * self.slope:
@@ -95,7 +113,7 @@ class _Search:
         steps say of it, is known without another product.
         """
         product = float(self.step @ self.change)
-        if self.steps and product > 1e-12 * float(self.change @ self.change):
+        if self.steps and product > SMALL * float(self.change @ self.change):
             pair = _Pair(self.step, self.change, turned - self.turned, product)
             self.pairs = [*self.pairs[1 - PAIRS :], pair]
         self.turned, left, direction, shares = turned, self.gradient.copy(), turned.copy(), []

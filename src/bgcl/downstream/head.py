@@ -87,23 +87,23 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
             if self.solver == "lbfgs" and self._is_rotated(draws):
                 draws, basis = principal_directions(draws)
             if self.C == "cv":
-                C, self.sharpness_, start = self._best_on_path(draws, y, folds, rotated=basis is not None)
+                C, self.sharpness_, start, before = self._best_on_path(draws, y, folds)
             else:
-                C, self.sharpness_, start = float(self.C) * scale**2, 1.0, self._start(draws, y)
+                C, self.sharpness_, start, before = float(self.C) * scale**2, 1.0, self._start(draws, y), None
             self.C_ = C / scale**2
             # High precision is wasted on a C from a coarse list.
-            problem = self._problems(draws, y, [np.empty(0, dtype=np.int64)], rotated=basis is not None)
+            problem = self._problems(draws, y, [np.empty(0, dtype=np.int64)], before)
             (found,) = self._solve(problem, C, start[None], 1e-6 if self.C == "cv" else 1e-9)
             found = found if basis is None else self._turned_back(found, basis)
             return self._moved(found * self.sharpness_, center, scale)
 
     def _best_on_path(
-        self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]], *, rotated: bool
-    ) -> tuple[float, float, Array]:
-        """Choose C and the sharpness by cross-validation. Returns them, and parameters to start from."""
+        self, draws: Array, y: Array, folds: Sequence[tuple[Array, Array]]
+    ) -> tuple[float, float, Array, Any]:
+        """Choose C and the sharpness by cross-validation. Returns them, parameters to start from, and the problems."""
         held_out = np.full((len(self.path), len(self.sharpnesses)), -np.inf)
         found = np.zeros((len(self.path), len(folds), len(self._start(draws, y))))
-        problems = self._problems(draws[: self.path_draws], y, [test for _, test in folds], rotated=rotated)
+        problems = self._problems(draws[: self.path_draws], y, [test for _, test in folds])
         for i, C in enumerate(self.path):  # the solution for one C is the start for the next
             found[i] = self._solve(problems, C, found[max(i - 1, 0)], self.path_tolerance)
             held_out[i] = self._held_out(problems, found[i])
@@ -113,14 +113,14 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
         self.held_out_ = float(held_out[best].max())  # log likelihood of the held-out training nodes
         self._keep_held_out(found[best], draws, folds)
         merit = self._merit(held_out[best], found[best], draws, y, folds)
-        return self.path[best], self.sharpnesses[int(merit.argmax())], found[best].mean(0)
+        return self.path[best], self.sharpnesses[int(merit.argmax())], found[best].mean(0), problems
 
     def _is_rotated(self, draws: Array) -> bool:
         """Whether the columns are rotated to their principal directions first."""
         return bool(draws.shape[2] > self.wide)
 
-    def _problems(self, draws: Array, y: Array, held_out: Sequence[Array], *, rotated: bool) -> Any:
-        """The problems of some folds, each with the nodes that it holds out."""
+    def _problems(self, draws: Array, y: Array, held_out: Sequence[Array], before: Any = None) -> Any:
+        """The problems of some folds, each with the nodes that it holds out, after others with the same draws."""
         train = [np.setdiff1d(np.arange(len(y)), test) for test in held_out]
         return [
             (self._objective(draws[:, rest], y[rest]), draws[:, test], y[test])
@@ -216,21 +216,22 @@ def adam(objective: Callable[[Array], tuple[float, Array]], parameters: Array, s
 
 
 def principal_directions(draws: Array) -> tuple[Array, Array]:
-    """Centered draws `(S, N, d)` in their principal directions: `(S, N, r)` in float32, and the directions `(d, r)`.
+    """Centered draws `(S, N, d)` in their principal directions: `(S, N, r)`, and the directions `(d, r)`.
 
     The penalty does not change under a rotation, and a direction in which no draw differs has a coefficient of 0. So
     the solution is the same, but there are fewer columns if there are fewer rows, and L-BFGS needs fewer steps.
-    Directions with less than a thousandth of the greatest spread are left out.
+    Directions with less than a thousandth of the greatest spread are left out; in float64, less than a millionth.
     """
     samples, nodes, width = draws.shape
-    rows = draws.reshape(-1, width).astype(np.float32)
+    rows = draws.reshape(-1, width)
+    least = 1e-6 if draws.dtype == np.float32 else 1e-12
     if len(rows) < width:
         values, left = np.linalg.eigh(rows @ rows.T)
-        kept = values > values[-1] * 1e-6
+        kept = values > values[-1] * least
         basis = rows.T @ (left[:, kept] / np.sqrt(values[kept]))
     else:
         values, basis = np.linalg.eigh(rows.T @ rows)
-        basis = basis[:, values > values[-1] * 1e-6]
+        basis = basis[:, values > values[-1] * least]
     return np.ascontiguousarray(rows @ basis).reshape(samples, nodes, basis.shape[1]), basis
 
 

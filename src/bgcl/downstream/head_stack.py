@@ -109,4 +109,4 @@ def predict_all(
 def _sets(draws: Iterator[Array], size: int) -> Iterator[Array]:
     """Complete sets of `size` draws, `(size, N, d)`. The last draws are dropped if they do not fill a set."""
     while len(group := list(islice(draws, size))) == size:
-        yield np.stack(group)
+        yield group[0][None] if size == 1 else np.stack(group)

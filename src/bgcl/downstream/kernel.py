@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky
 from scipy.linalg.blas import strmm
+from scipy.linalg.lapack import dtrtri
 from sklearn.utils.extmath import randomized_svd
 
 Array = npt.NDArray[Any]
 
 SHARPNESSES = (0.7, 2.0)  # values of g, a kernel each
 LANDMARKS, DIRECTIONS = 2048, 256
+BLOCK = 1 << 18  # numbers of a block of rows: as many as fit into a cache
 NOISE = 1e-4  # added to the diagonal of K, so that landmarks may be equal
 
 
@@ -75,18 +77,29 @@ class Kernels:
         exponents = self._exponents(rows.astype(np.float32, copy=False))
         return [_times_upper(np.exp(g * exponents), root) for g, root in zip(self.sharpnesses, self.roots, strict=True)]
 
-    def products(self, rows: Array, columns: Sequence[Array]) -> Array:
-        """The sum over kernels of `k(x, Z) V`, `(N, c)`, for a matrix V `(m, c)` of each kernel."""
-        exponents = self._exponents(rows.astype(np.float32, copy=False))
-        found = np.zeros((len(rows), columns[0].shape[1]), dtype=np.float32)
-        for g, V in zip(self.sharpnesses, columns, strict=True):
-            found += np.exp(g * exponents) @ V
+    def products(self, rows: Array, columns: Sequence[Array], nodes: Array | None = None) -> Array:
+        """The sum over kernels of `k(x, Z) V`, `(N, c)`, for a matrix V `(m, c)` of each kernel.
+
+        With `nodes`, numbers of rows `(n,)`, it is the sum of these rows, `(n, c)`. Some rows at a time are looked at,
+        so that what is made of them stays in the cache.
+        """
+        count = len(rows) if nodes is None else len(nodes)
+        found = np.zeros((count, columns[0].shape[1]), dtype=np.float32)
+        size = max(BLOCK // len(self.landmarks), 32)
+        for start in range(0, count, size):
+            some = slice(start, start + size)
+            exponents = self._exponents(rows[some if nodes is None else nodes[some]].astype(np.float32, copy=False))
+            powers = np.empty_like(exponents)
+            for g, V in zip(self.sharpnesses, columns, strict=True):
+                np.exp(np.multiply(exponents, g, out=powers), out=powers)
+                found[some] += powers @ V
         return found
 
     def _exponents(self, rows: Array) -> Array:
         """`- |x - z|^2 / 2 s^2` for each row and landmark, `(N, m)`."""
         found = (rows @ self.directions) @ self.landmarks.T
-        found -= self.halves + np.square(rows).sum(1, keepdims=True) / 2
+        found -= self.halves
+        found -= np.einsum("nd,nd->n", rows, rows)[:, None] / 2
         found /= self.square
         return found
 
@@ -106,5 +119,6 @@ def _times_upper(rows: Array, root: Array) -> Array:
 
 def _inverse_root(K: Array) -> Array:
     """`L^-T` with `L L^T = K`, `(m, m)`."""
-    lower = cholesky(K.astype(np.float64) + NOISE * np.eye(len(K)), lower=True)
-    return np.asarray(solve_triangular(lower, np.eye(len(K)), lower=True).T, dtype=np.float32)
+    lower = cholesky(K.astype(np.float64) + NOISE * np.eye(len(K)), lower=True, overwrite_a=True, check_finite=False)
+    inverse, _ = dtrtri(lower, lower=1, overwrite_c=1)
+    return np.asarray(inverse.T, dtype=np.float32)

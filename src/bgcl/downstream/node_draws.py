@@ -91,7 +91,8 @@ def as_draws(draws: object, normalize: bool, estimator: object) -> Array:
     array = array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32, copy=False)
     if 0 in array.shape:
         raise BGCLError(f"Draws must not be empty. Got the shape {array.shape} for (samples, nodes, width).")
-    if not np.isfinite(array).all():
+    # A sum is finite if all entries are. It takes a tenth of the time of asking each of them.
+    if not np.isfinite(array.sum()) and not np.isfinite(array).all():
         raise BGCLError("The draws hold NaN or infinity. Check whether the training of the model diverged.")
     if normalize:
         return _of_length_one(array)
@@ -107,7 +108,7 @@ def as_draws(draws: object, normalize: bool, estimator: object) -> Array:
 def _of_length_one(array: Array) -> Array:
     """Each row divided by its length; a row of zeros as it is."""
     with np.errstate(over="ignore", under="ignore"):
-        length = np.linalg.norm(array, axis=-1, keepdims=True)
+        length = np.sqrt(np.einsum("...d,...d->...", array, array))[..., None]
         squares = np.sqrt(np.finfo(array.dtype).tiny) / np.finfo(array.dtype).eps  # shorter rows lose digits
         extreme = (~np.isfinite(length) | (length < squares))[..., 0]
         found = np.asarray(array / np.where(length > 0, length, 1))

@@ -1,7 +1,8 @@
 """Softmax regressions on the same draws, one for each fold of a cross-validation, fitted together.
 
 All of them look at the rows at the same time, so that one product with the rows serves all folds. The minimization
-begins with the inverse of `q X'X + 1/C`, which is the Hessian if all probabilities have the same variance q.
+begins with the diagonal of the Hessian in directions in which it is nearly diagonal, and with the steps that led to the
+solution for another C: they show the same curvature, apart from that of the penalty.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,15 +11,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
 
-from bgcl.downstream.descent import minimize_together
+from bgcl.downstream.descent import Step, minimize_together
 
 Array = npt.NDArray[Any]
 
 BLOCK = 1 << 20  # numbers of the draws that are looked at together: as many as fit into a cache
-ROWS = 2  # rows for each column, from which `X'X` is computed
-PROBES = 1000  # nodes from which q is computed
+LEAST = 1e-6  # variance of a class that is all but certain
+DIRECTIONS = 256  # in which the spread of the rows is looked at one by one
 
 
 class SoftmaxFits:
@@ -31,31 +31,16 @@ class SoftmaxFits:
         y: classes, counted from 0, `(N,)`.
         classes: the number of classes.
         held_out: the nodes that each fold holds out.
-        rotated: whether the columns are in principal directions, so that only the diagonal of `X'X` is needed.
     """
 
-    def __init__(
-        self, draws: Array, y: Array, classes: int, held_out: Sequence[Array], *, rotated: bool = False
-    ) -> None:
-        self.draws, self.y, self.classes, self.held_out, self.rotated = draws, y, classes, held_out, rotated
+    def __init__(self, draws: Array, y: Array, classes: int, held_out: Sequence[Array]) -> None:
+        self.draws, self.y, self.classes, self.held_out = draws, y, classes, held_out
         self.train = np.ones((len(held_out), len(y)), dtype=bool)
         for fold, nodes in enumerate(held_out):
             self.train[fold, nodes] = False
         samples, nodes, width = draws.shape
         self.block = max(BLOCK // (samples * max(width, classes)), 32)
-
-    @cached_property
-    def squares(self) -> Array:
-        """The diagonal of `X'X`, `(d,)`."""
-        return np.asarray(np.square(self.draws[0], dtype=np.float64).sum(0) * float(self.train.mean()))
-
-    @cached_property
-    def gram(self) -> Array:
-        """`X'X` of the training rows of a problem, about, `(d, d)`."""
-        nodes, width = self.draws.shape[1:]
-        some = self.draws[0, :: max(nodes // max(ROWS * width, 1), 1)]
-        weight = float(self.train.mean()) * nodes / len(some)
-        return np.asarray((some.T @ some).astype(np.float64) * weight)
+        self._steps: list[Sequence[Step]] = [[] for _ in held_out]  # of the solution before, for the next C
 
     def one(self, number: int, C: float) -> Callable[[Array], tuple[float, Array]]:
         """The loss of one problem and its gradient, at parameters `(D,)`."""
@@ -104,37 +89,75 @@ class SoftmaxFits:
 
     def solve(self, C: float, start: Array, tolerance: float, most: int) -> tuple[Array, int, bool]:
         """The solutions from `start`, both `(F, D)`; the number of steps, and whether they were enough."""
-        q = max(self._variance(start), 1e-4)
-        divided = self._division(q, C)
-        of_bias = q * float(self.train.sum(1).mean())
+        W = slice(0, self.draws.shape[2] * self.classes)
+        for steps in self._steps:  # what is known of the loss without its penalty
+            for step, change in steps:
+                change[W] += step[W] / C
+        found, count, enough = minimize_together(
+            lambda which, points: self._values(which, points, 1 / C), self._by_class(start),
+            self._inverse(start.mean(0), C), tolerance=tolerance, most=most, known=self._steps,
+        )  # fmt: skip
+        for steps in self._steps:
+            for step, change in steps:
+                change[W] -= step[W] / C
+        return self._by_column(found), count, enough
+
+    def _inverse(self, parameters: Array, C: float) -> Callable[[Array], Array]:
+        """Multiplies vectors `(A, D)`, in which each class has one row, with a rough inverse of the Hessian.
+
+        The Hessian at parameters `(D,)` is `sum_n S_n (x) x_n x_n' + 1/C`, with `S_n = diag(p_n) - p_n p_n'`. Principal
+        directions v are about uncorrelated, and so are the eigenvectors u of `sum_n S_n`. So only the diagonal in these
+        directions is kept, `sum_n u' S_n u (v' x_n)^2 + 1/C`. In the other directions, the spread of x counts as equal.
+        """
+        rows, share, (axes, along, rest) = self.draws[0], float(self.train.mean()), self.principal
+        W, c = self._split(parameters[None].astype(rows.dtype))
+        p = rows @ W[0] + c[0]  # (N, C)
+        p -= p.max(1, keepdims=True)
+        np.exp(p, out=p)
+        p = (p / p.sum(1, keepdims=True)).astype(np.float64)
+        total, turn = np.linalg.eigh(np.diag(p.sum(0)) - p.T @ p)
+        variance = np.maximum(p @ np.square(turn) - np.square(p @ turn), LEAST)  # u' S_n u, (N, C)
+        inside = share * (variance.T.astype(along.dtype) @ along) + max(1 / C, LEAST)  # (C, k)
+        outside = share * variance.sum(0)[:, None] * rest + max(1 / C, LEAST)  # (C, 1)
+        difference, outside, turn_rows = (
+            np.asarray(each, dtype=rows.dtype) for each in (1 / inside - 1 / outside, outside, turn.T)
+        )
+        # The same number added to all intercepts changes nothing.
+        of_bias = np.where(total > LEAST * total[-1], share * variance.sum(0), np.inf)
 
         def inverse(vectors: Array) -> Array:
             W, c = self._rows(vectors)
-            return np.concatenate([divided(W).reshape(len(vectors), -1), c / of_bias], 1)
+            shape = (len(vectors), self.classes, -1)
+            turned = turn_rows @ W.astype(rows.dtype).reshape(shape)
+            inner = (turned.reshape(W.shape) @ axes).reshape(*shape[:2], axes.shape[1])
+            inner *= difference
+            turned /= outside
+            turned += (inner.reshape(len(W), axes.shape[1]) @ axes.T).reshape(turned.shape)
+            W = (turn_rows.T @ turned).reshape(len(vectors), -1).astype(np.float64)
+            return np.concatenate([W, c @ turn / of_bias @ turn.T], 1)
 
-        found, steps, enough = minimize_together(
-            lambda which, points: self._values(which, points, 1 / C), self._by_class(start), inverse,
-            tolerance=tolerance, most=most,
-        )  # fmt: skip
-        return self._by_column(found), steps, enough
+        return inverse
 
-    def _division(self, q: float, C: float) -> Callable[[Array], Array]:
-        """Multiplies rows `(k, d)` with the inverse of `q X'X + 1/C`."""
-        width = self.draws.shape[2]
-        if self.rotated or not width:
-            diagonal = q * self.squares + 1 / C
-            return lambda rows: rows / diagonal
-        factor = cho_factor(q * self.gram + np.eye(width) / C, overwrite_a=True, check_finite=False)
-        return lambda rows: np.asarray(cho_solve(factor, rows.T, check_finite=False)).T
+    @cached_property
+    def principal(self) -> tuple[Array, Array, float]:
+        """How the rows of the first draw are spread.
 
-    def _variance(self, parameters: Array) -> float:
-        """The mean of `p (1 - p)` over some nodes, classes and problems."""
-        some = self.draws[0, :: max(self.draws.shape[1] // PROBES, 1)]
-        W, c = self._split(parameters.astype(self.draws.dtype))
-        logits = some @ W + c[:, None]  # (F, n, C)
-        p = np.exp(logits - logits.max(2, keepdims=True))
-        p /= p.sum(2, keepdims=True)
-        return float((p * (1 - p)).mean())
+        Returns:
+            Principal directions, about, `(d, k)`; the squares of each row along them, `(N, k)`; and the mean square of
+            the rows in each direction that is left out.
+        """
+        rows = self.draws[0]
+        width = rows.shape[1]
+        axes = rows[:0].T if not width else _principal(rows)
+        along = np.square(rows @ axes)
+        left = np.einsum("nd,nd->", rows, rows) - along.sum(dtype=np.float64)
+        return axes, along, max(float(left), 0.0) / (len(rows) * max(width - axes.shape[1], 1))
+
+    def take_over(self, other: "SoftmaxFits") -> None:
+        """Begin with what is known of the first problem of another object, with the same first draw and classes."""
+        self.principal = other.principal
+        more = float(self.train.mean() / other.train.mean())  # nodes
+        self._steps = [[(step, more * change) for step, change in other._steps[0]] for _ in self._steps]
 
     def _split(self, parameters: Array) -> tuple[Array, Array]:
         """W `(A, d, C)` and c `(A, C)`."""
@@ -156,6 +179,17 @@ class SoftmaxFits:
         W, c = self._rows(parameters)
         W = W.reshape(len(c), self.classes, self.draws.shape[2])
         return np.concatenate([W.transpose(0, 2, 1).reshape(len(c), -1), c], 1)
+
+
+def _principal(rows: Array) -> Array:
+    """Principal directions of rows `(N, d)`: all of them, or about the `DIRECTIONS` of the greatest spread."""
+    if rows.shape[1] <= DIRECTIONS:
+        return np.asarray(np.linalg.eigh(rows.T @ rows)[1])
+    axes = np.random.default_rng(0).standard_normal((rows.shape[1], DIRECTIONS), dtype=np.float32).astype(rows.dtype)
+    for _ in range(2):  # subspace iteration
+        axes = np.linalg.qr(rows.T @ (rows @ axes))[0]
+    within = rows @ axes
+    return np.asarray(axes @ np.linalg.eigh(within.T @ within)[1])
 
 
 def split(parameters: Array, width: int, classes: int) -> tuple[Array, Array]:
