@@ -15,7 +15,7 @@ from bgcl.reproduce import experiments, trust, trust_page
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
 from bgcl.reproduce.detection import ALL_CLASSES, LEFT_OUT, detect, separation
-from bgcl.reproduce.detectors import INFORMATION, NOVELTY, Judgment, fit_bgcl
+from bgcl.reproduce.detectors import INFORMATION, NOVELTY, Judgment, fit_bgcl, known_only
 from bgcl.reproduce.label_free import (
     ANCHORED,
     CONTROLS,
@@ -79,6 +79,11 @@ def test_a_judgment_has_disagreement_only_of_several_draws():
     judged = Judgment.of_samples(samples)
     np.testing.assert_allclose(judged.scores[INFORMATION], uncertainty(samples).mutual_information)
     assert INFORMATION not in Judgment.of_samples(samples[:1]).scores
+
+
+def test_where_a_score_says_nothing_its_mean_stands():
+    assert known_only(np.array([1.0, np.nan, 3.0])).tolist() == [1.0, 2.0, 3.0]
+    assert known_only(np.array([np.nan])).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("method", trust.RIVALS)

@@ -192,9 +192,16 @@ def fit_bgcl(model: BGCL, data: "Data", split: Split, samples: int) -> Judge:
         found = usual if other is data else heads.predict(other, every)[0]
         novelty = with_labels.score(other, found)
         scores = {NOVELTY: novelty.strangeness, LABEL_FREE: without.score(other).strangeness}
-        return {"bgcl-default": Judgment.of(found, draws=heads.left, **scores, **novelty.scores)}
+        parts = {name: known_only(values) for name, values in novelty.scores.items()}
+        return {"bgcl-default": Judgment.of(found, draws=heads.left, **scores, **parts)}
 
     return judge
+
+
+def known_only(values: Array) -> Array:
+    """A score whose mean stands where it says nothing about a node (NaN), `(N,)`."""
+    missing = np.isnan(values)
+    return np.where(missing, values[~missing].mean() if not missing.all() else 0.0, values)
 
 
 def _prepared(data: "Data", row_norm: RowNorm) -> PreparedGraph:

@@ -23,6 +23,7 @@ from bgcl.downstream.splits import development_half, labels_of
 from bgcl.estimator import BGCL
 from bgcl.measures.metrics import error_auroc
 from bgcl.novelty.detector import Novelty
+from bgcl.reproduce.detectors import known_only
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -86,7 +87,7 @@ class _Measuring:
 
     def __call__(self, data: "Data") -> dict[str, Array]:
         anchored = self.model.disagreement(data, self.samples, anchored=True, seed=self.seed)
-        scores = dict(self.each.score(data).scores)
+        scores = {name: known_only(values) for name, values in self.each.score(data).scores.items()}
         return scores | {ANCHORED: anchored, WHOLE: self.whole.score(data).strangeness}
 
 
