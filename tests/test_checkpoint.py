@@ -163,7 +163,15 @@ def test_the_settings_that_may_be_none_are_tested_here():
     """Those of one encoder or objective in the test before; epochs, batch_nodes and the like after loading."""
     of_one = {"tau", "projection", "negatives", "hops", "heads", "decorrelation_weight", "momentum"}
     of_one |= {"shared_information", "kl_weight", "lr_rates", "rate_every"}
-    assert set(MAY_BE_NONE) == of_one | {"epochs", "batch_nodes", "loss_nodes", "rate_nodes", "draw_scale"}
+    assert set(MAY_BE_NONE) == of_one | {
+        "epochs",
+        "batch",
+        "batch_nodes",
+        "neighbors",
+        "loss_nodes",
+        "rate_nodes",
+        "draw_scale",
+    }
 
 
 def test_an_unknown_setting_is_refused(model, tmp_path):

@@ -51,5 +51,5 @@ def fill(values: dict[str, Any]) -> dict[str, Any]:
     if values.get("batches", 1) != 1:
         own["batch_nodes"] = None
     found = own | values
-    of_random_nodes = found.get("batch_nodes", True) is not None
+    of_random_nodes = found.get("batch_nodes", True) is not None and found.get("neighbors") is None
     return {"until_settled": of_random_nodes and values.get("epochs") is None} | found

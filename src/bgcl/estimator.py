@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from bgcl import checkpoint
 from bgcl.arguments import flag, path_of, seed_or, whole
 from bgcl.augmentation.drop_rates import RatePosterior
+from bgcl.batching import check_cost
 from bgcl.data.pyg import check_graph, warn_of_unused
 from bgcl.errors import BGCLError
 from bgcl.files import Spare, sole_use
@@ -76,9 +77,12 @@ class BGCL(ReadyModel, HistoryPlots):
         until_settled: end training before, as soon as twice the training would gain little.
         lr_weights: learning rate of the encoder.
         lr_rates: learning rate of the drop rates.
+        batch: what a batch is: "full" for the whole graph, "clusters", or "neighbors" for random nodes with sampled
+            neighbors; "auto" chooses. None: what the other settings say.
         batches: batches in an epoch, each a union of METIS clusters.
         clusters_per_batch: clusters in a batch.
-        batch_nodes: nodes in a batch of random nodes, for the encoder "mlp"; None: no such batches.
+        batch_nodes: nodes in a batch of random nodes, for the encoder "mlp", or its seeds; None: no such batches.
+        neighbors: neighbors of a node that are drawn for each layer, in batches of `batch_nodes` seeds.
         rate_every: a drop-rate step follows every n-th encoder step.
         loss_nodes: nodes in the loss of an encoder step; None: all.
         rate_nodes: nodes in the loss of a drop-rate step; None: all.
@@ -132,6 +136,7 @@ class BGCL(ReadyModel, HistoryPlots):
         checked = check_graph(data)
         warn_of_unused(data)
         settings = self._settings(checked)
+        check_cost(checked, settings)
         ready = ready_graph(checked, settings)
         network = Network(
             ready.facts.num_attributes, settings, dense=is_dense(ready),

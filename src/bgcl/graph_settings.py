@@ -8,13 +8,18 @@
   columns of a table, because `bgcl.load` has scaled each column.
 """
 
+import logging
 import math
 from typing import Any
 
 from torch_geometric.data import Data
 
+from bgcl.batching import choose, cost_of
+from bgcl.errors import BGCLError
 from bgcl.graph.prepared import mean_weight, relations_of
 from bgcl.settings import Settings
+
+log = logging.getLogger("bgcl")
 
 STEPS, MODULE = 300, "module"
 
@@ -22,6 +27,8 @@ STEPS, MODULE = 300, "module"
 def fit_to_graph(data: Data, settings: Settings, given: dict[str, Any]) -> Settings:
     """The settings for a checked graph. What was `given` stays as it is."""
     changes: dict[str, Any] = {}
+    if settings.batch is not None:
+        settings = with_batches(data, settings, given)
     if settings.epochs is None:
         changes["epochs"] = math.ceil(STEPS / steps_per_epoch(data, settings))
     if len(relations_of(data)) > 1:
@@ -29,6 +36,16 @@ def fit_to_graph(data: Data, settings: Settings, given: dict[str, Any]) -> Setti
     if "row_norm" not in given and settings.row_norm != "auto" and getattr(data, "recipe", None) is not None:
         changes["row_norm"] = "none"
     return settings.with_changes(**changes) if changes else settings
+
+
+def with_batches(data: Data, settings: Settings, given: dict[str, Any]) -> Settings:
+    """The settings with the batches that `batch` asks for. What was chosen, and why, is logged."""
+    own = [name for name in ("batches", "batch_nodes", "neighbors") if name in given]
+    if own:
+        raise BGCLError(f"'batch' chooses the batches, so '{own[0]}' cannot be given too: leave out one of them.")
+    changes, why = choose(data, settings)
+    log.info("Batches: %s.", why)
+    return settings.with_changes(**changes)
 
 
 # More parts of the default: what it propagates along all edges.
@@ -63,3 +80,17 @@ def describe(data: Data, settings: Settings) -> str:
         f"{settings.encoder}, objective {settings.objective}; drop {' and '.join(settings.drop)}; {settings.epochs} "
         f"epochs, {steps:,} steps"
     )
+
+
+def describe_batches(data: Data, settings: Settings) -> str:
+    """What a batch is, and what training is estimated to need, in one line."""
+    return f"{_batches_in_words(settings)}: {cost_of(data, settings)}"
+
+
+def _batches_in_words(settings: Settings) -> str:
+    if settings.neighbors is not None:
+        drawn = " and ".join(map(str, settings.neighbors))
+        return f"Batches of {settings.batch_nodes:,} nodes with {drawn} sampled neighbors"
+    if settings.batch_nodes is not None:
+        return f"Batches of {settings.batch_nodes:,} random nodes"
+    return "The whole graph in each step" if settings.batches == 1 else f"{settings.batches:,} batches of clusters"

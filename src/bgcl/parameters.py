@@ -58,9 +58,11 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         until_settled: bool | Default = DEFAULT,
         lr_weights: float | Default = DEFAULT,
         lr_rates: float | Default | None = DEFAULT,
+        batch: str | None = DEFAULT,
         batches: int | Default = DEFAULT,
         clusters_per_batch: int | Default = DEFAULT,
         batch_nodes: int | Default | None = DEFAULT,
+        neighbors: Sequence[int] | Default | None = DEFAULT,
         rate_every: int | Default | None = DEFAULT,
         loss_nodes: int | Default | None = DEFAULT,
         rate_nodes: int | Default | None = DEFAULT,
@@ -102,9 +104,11 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         self.until_settled = until_settled
         self.lr_weights = lr_weights
         self.lr_rates = lr_rates
+        self.batch = batch
         self.batches = batches
         self.clusters_per_batch = clusters_per_batch
         self.batch_nodes = batch_nodes
+        self.neighbors = neighbors
         self.rate_every = rate_every
         self.loss_nodes = loss_nodes
         self.rate_nodes = rate_nodes

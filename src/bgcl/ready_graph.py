@@ -21,6 +21,7 @@ from bgcl.data.structure import hashes
 from bgcl.errors import BGCLError
 from bgcl.graph.clusters import Batches
 from bgcl.graph.csr import without_beta_warning
+from bgcl.graph.neighbor_batches import NeighborBatches
 from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph, mean_weight, prepare, relations_of
 from bgcl.settings import Settings
@@ -155,8 +156,10 @@ def _parts(tensor: Tensor) -> tuple[Tensor, ...]:
     return rows.crow_indices(), rows.col_indices(), rows.values()
 
 
-def batches_of(graph: PreparedGraph, settings: Settings) -> Batches | NodeBatches:
-    """The batches of an epoch: of random nodes, of clusters, or the whole graph as one."""
+def batches_of(graph: PreparedGraph, settings: Settings) -> Batches | NodeBatches | NeighborBatches:
+    """The batches of an epoch: of random nodes, of sampled neighbors, of clusters, or the whole graph as one."""
+    if settings.batch_nodes is not None and settings.neighbors is not None:
+        return NeighborBatches(graph, settings.batch_nodes, settings.neighbors)
     if settings.batch_nodes is not None:
         return NodeBatches(graph, settings.batch_nodes)
     return Batches(graph, settings.batches, settings.clusters_per_batch, partition)

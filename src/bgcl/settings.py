@@ -144,6 +144,11 @@ class OptimizationSettings(CheckedSettings):
 class BatchingSettings(CheckedSettings):
     """How much of the graph a step uses."""
 
+    batch: Literal["auto", "full", "clusters", "neighbors"] | None = Field(
+        default=None,
+        description="what a batch is: the whole graph, clusters, or random nodes with sampled neighbors; auto chooses "
+        "by encoder, objective, graph and free memory; None: what the other settings say",
+    )
     batches: Whole = Field(
         default=1, ge=1, le=100_000, description="batches in an epoch, each of several METIS clusters"
     )
@@ -153,6 +158,11 @@ class BatchingSettings(CheckedSettings):
         description="nodes in a batch of random nodes, each with a random neighbor, for encoders that look at one node "
         "at a time; None: no such batches",
     )
+    neighbors: tuple[Annotated[Whole, Field(ge=1, le=10_000)], ...] | None = Field(
+        default=None, min_length=1, max_length=64,
+        description="neighbors of a node that are drawn for each layer of the encoder, in batches of 'batch_nodes' "
+        "seeds; None: no such batches",
+    )  # fmt: skip
     rate_every: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, description="a drop-rate step follows every n-th encoder step"
     )
@@ -267,7 +277,14 @@ class Settings(
             raise BGCLError("The rate rule 'adversary' does not infer rates for draws: give 'draw_scale', such as 0.4.")
         if self.encoder in ("hops", "module") and (self.skip or self.jump != "last"):
             raise BGCLError(f"The encoder '{self.encoder}' does not have the settings 'skip' and 'jump'.")
-        if self.batch_nodes is not None and self.encoder != "mlp":
+        if self.neighbors is not None and (self.encoder == "mlp" or self.batch_nodes is None):
+            raise BGCLError(
+                "'neighbors' needs an encoder with layers that look at neighbors, such as 'gcn', and the number of "
+                "seeds in a batch, 'batch_nodes'."
+            )
+        if self.neighbors is not None and self.objective == "infomax":
+            raise BGCLError("The objective 'infomax' compares nodes with all others, so it cannot take 'neighbors'.")
+        if self.batch_nodes is not None and self.encoder != "mlp" and self.neighbors is None:
             raise BGCLError(
                 f"'batch_nodes' needs an encoder that looks at one node at a time (mlp), not '{self.encoder}'. Use "
                 "'batches' instead."

@@ -18,6 +18,7 @@ from bgcl.downstream.splits import Split
 from bgcl.model.network import Network
 from bgcl.model.posterior import draws
 from bgcl.packed import embedding, fitting, scaled, slabs
+from bgcl.packed.moments import write_embeddings
 from bgcl.packed.ready import PackedReady, works_in_blocks
 from bgcl.ready_graph import ReadyGraph
 from bgcl.settings import Settings
@@ -137,3 +138,30 @@ def test_a_pack_is_evaluated_in_blocks(pack):
     assert result.scores()["accuracy"] > 0.5
     with pytest.raises(bgcl.BGCLError, match="leave out 'set_size'"):
         bgcl.evaluate(model, data, samples=6, set_size=2)
+
+
+def test_a_pack_is_predicted_in_blocks_and_no_label_predicts_its_own_node(pack):
+    data = pack.data()
+    model = bgcl.BGCL(**SMALL, epochs=2, until_settled=False, batch_nodes=100).fit(data, progress=False)
+    data.y = data.y.clone()
+    data.y[::3] = -1
+    found = bgcl.predict(model, data, samples=4)
+    assert found.astd is None
+    assert "astd" not in found.columns()
+    known = found.label >= 0
+    assert (found.predicted == found.label)[known].mean() > 0.5
+    np.testing.assert_allclose(found.uncertainty.probability.sum(1), 1, atol=1e-5)
+
+
+def test_embeddings_are_written_in_pieces_as_they_are_in_memory(pack, tmp_path: Path):
+    data = pack.data()
+    model = bgcl.BGCL(**SMALL, epochs=1, until_settled=False, batch_nodes=100).fit(data, progress=False)
+    embedder = model.in_blocks(data).embedder_of(model.network_)
+    shapes = write_embeddings(embedder, tmp_path / "out", samples=4, seed=0, scale=None, draws=True)
+    found = {name: np.load(tmp_path / "out" / f"{name}.npy") for name in shapes}
+    moments = model.moments(data, 4)
+    np.testing.assert_allclose(found["mean"], moments.mean, atol=1e-6)
+    np.testing.assert_allclose(found["std"], moments.std, atol=1e-5)
+    np.testing.assert_allclose(found["astd"], moments.astd, atol=1e-5)
+    np.testing.assert_allclose(found["fixed"], model.embed(data), atol=1e-6)
+    np.testing.assert_allclose(found["draws"], model.sample(data, 4), atol=1e-3)

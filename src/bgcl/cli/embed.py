@@ -1,7 +1,7 @@
 """`bgcl embed`: the embedding of every node."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,10 +21,17 @@ from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, say
 from bgcl.errors import BGCLError
 
+if TYPE_CHECKING:
+    from bgcl.estimator import BGCL
+    from bgcl.packed.ready import PackedReady
+
 
 def embed(
     run: RunFolder,
-    out: Annotated[Path, typer.Option(help="File to write: .npz, .csv, .parquet or .json.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="File to write: .npz, .csv, .parquet or .json. For a packed graph, a folder of .npy files."),
+    ],
     samples: Samples = 100,
     draws: Annotated[
         bool | None,
@@ -49,11 +56,12 @@ def embed(
 ) -> None:
     """Write the mean, standard deviation and ASTD of each node's embedding.
 
-    A .npz file also contains the draws and the embedding without masks.
+    A .npz file also contains the draws and the embedding without masks. Of a packed graph, all of this is written in
+    pieces to a folder, without the draws unless --draws is given.
     """
     from bgcl.data.output import ENDINGS, check_ending
 
-    if out.suffix != ".npz":
+    if out.suffix and out.suffix != ".npz":
         check_ending(out, spreadsheet_safe=spreadsheet_safe, endings=(".npz", *ENDINGS))
         if draws is not None:
             raise BGCLError(f"{out} is a table, which has no draws: leave out --draws and --no-draws, or write a .npz.")
@@ -71,6 +79,11 @@ def embed(
     check_not_read(out, run, model, graph, nodes)
     if samples < 2:
         raise BGCLError(f"A standard deviation needs 2 samples or more. Got {samples} instead.")
+    if (blocks := model.in_blocks(data)) is not None:
+        _in_pieces(model, blocks, out, samples, seed, draws=bool(draws), hard=hard, quiet=quiet, json=json)
+        return
+    if not out.suffix:
+        raise BGCLError(f"{out} has no ending: name a file that ends in .npz, .csv, .parquet or .json.")
     running = RunningMoments()
     every_draw = draws is not False and out.suffix == ".npz"
     if every_draw:
@@ -111,3 +124,24 @@ def embed(
         print_json({"file": str(out), "arrays": shapes})
     else:
         say(f"{out}: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items()))
+
+
+def _in_pieces(
+    model: "BGCL", blocks: "PackedReady", out: Path, samples: int, seed: int | None, *, draws: bool, hard: bool,
+    quiet: bool, json: bool,
+) -> None:  # fmt: skip
+    """Write the embeddings of a packed graph."""
+    from bgcl.packed.moments import write_embeddings
+
+    if out.suffix:
+        raise BGCLError(
+            f"The graph is packed, so its embeddings are written in pieces: name a folder instead of {out}."
+        )
+    shapes = write_embeddings(
+        blocks.embedder_of(model.network_), out, samples=samples, seed=model.settings_.seed if seed is None else seed,
+        scale=model.settings_.draw_scale, hard=hard, draws=draws, progress=not (quiet or json),
+    )  # fmt: skip
+    if json:
+        print_json({"folder": str(out), "arrays": {name: list(shape) for name, shape in shapes.items()}})
+    else:
+        say(f"{out}: " + ", ".join(f"{name} {shape}" for name, shape in shapes.items()))

@@ -106,7 +106,8 @@ def predict(
             model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept,
             spread_labels=spread_labels,
         )  # fmt: skip
-        compared = beside(found, data, floors_of_fold(data, kept)) if floors and labels_from is None else {}
+        with_floors = floors and labels_from is None and model.in_blocks(data) is None
+        compared = beside(found, data, floors_of_fold(data, kept)) if with_floors else {}
     columns = found.columns()
     if of_classes:  # a label that was left out is still the label of its node
         columns["label"] = class_names(given.of_nodes(len(found.label)), given.names)

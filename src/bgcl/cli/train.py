@@ -52,6 +52,13 @@ def train(
             "preset.",
         ),
     ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            help="What a batch is: full (the whole graph), clusters, neighbors (random nodes with sampled neighbors), "
+            "or auto, which chooses and says why. Default: random nodes for the encoder mlp, else the whole graph."
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the folder. Default: off.")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the run in the folder. Default: off.")
@@ -73,7 +80,7 @@ def train(
     """Train a model on a graph, without using its labels."""
     for text_ in drop or []:
         _check_encoding("--drop", text_)
-    own: dict[str, Any] = {"epochs": epochs, "seed": seed, "drop": drop}
+    own: dict[str, Any] = {"epochs": epochs, "seed": seed, "drop": drop, "batch": batch}
     given = {name: value for name, value in own.items() if value is not None}
     for name, value in (parse_setting(pair) for pair in set_ or []):
         if name in given:
@@ -93,9 +100,10 @@ def train(
         wrong = " and ".join(f"--{name.replace('_', '-')}" for name in said)
         raise BGCLError(f"--resume reads the graph as the run did: leave out {wrong}.")
     from bgcl import checkpoint
+    from bgcl.batching import choose
     from bgcl.estimator import BGCL
     from bgcl.files import sole_use
-    from bgcl.graph_settings import describe
+    from bgcl.graph_settings import describe, describe_batches
     from bgcl.model.training import how_long
     from bgcl.ready_graph import check_device
     from bgcl.settings import make_settings
@@ -121,6 +129,9 @@ def train(
             data, _ = load_graph(graph, nodes, quiet, labels, **how)
             if not quiet:
                 print(describe(data, model.settings_for(data)), file=sys.stderr)
+                print(describe_batches(data, model.settings_for(data)), file=sys.stderr)
+                if batch is not None:
+                    print(f"Batches: {choose(data, settings)[1]}.", file=sys.stderr)
         check_network_fits(model.settings_for(data), data.x.shape[1])
         fit_and_save(model, data, out, graph, resume=resume, show=not quiet, tensorboard=tensorboard)
     last = model.history_[-1] if model.history_ else None

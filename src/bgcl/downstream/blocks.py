@@ -177,9 +177,13 @@ def classify(
     return heads, prediction.result()
 
 
-def refuse_whole_rows(head: object, set_size: int, spread_labels: bool | None) -> None:
+def refuse_whole_rows(other: object, set_size: int, spread_labels: bool | None) -> None:
     """Refuse what needs all columns of a node at once."""
-    given = {"'head'": head is not None, "'set_size'": set_size != 1, "'spread_labels'": bool(spread_labels)}
+    given = {
+        "a head or labels of another graph": other is not None,
+        "'set_size'": set_size != 1,
+        "'spread_labels'": bool(spread_labels),
+    }
     for name, is_given in given.items():
         if is_given:
             raise BGCLError(f"A packed graph is classified in blocks, by a linear head of its own: leave out {name}.")

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from bgcl.arguments import check_model, whole
 from bgcl.data.memory import check_fits, free_memory
+from bgcl.downstream.blocks import Draw, classify, draws_of, refuse_whole_rows
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import default_training_draws, head_for
 from bgcl.downstream.head_stack import StackedPrediction
@@ -49,7 +50,8 @@ class NodePredictions:
         label: the known class of each node, -1 if it has none, `(N,)`.
         classes: the classes in ascending order, `(C,)`.
         uncertainty: class probabilities and measures of uncertainty.
-        astd: average standard deviation of each node's embedding over the draws, `(N,)`.
+        astd: average standard deviation of each node's embedding over the draws, `(N,)`; None if the graph is computed
+            in blocks.
         ids: the ids of the nodes, if the graph has them.
         names: the name of each class, by class number, if the graph has them.
     """
@@ -57,7 +59,7 @@ class NodePredictions:
     label: Array
     classes: Array
     uncertainty: Uncertainty
-    astd: Array
+    astd: Array | None
     ids: Array | None = None
     names: Sequence[Any] | None = None
 
@@ -75,8 +77,7 @@ class NodePredictions:
             "predicted": class_names(self.predicted, self.names),
             "probability": self.uncertainty.probability.max(1),
             **self.uncertainty.measures(),
-            "astd": self.astd,
-        }
+        } | ({} if self.astd is None else {"astd": self.astd})
         named = class_names(self.classes, self.names)
         return columns | {f"p_{c}": self.uncertainty.probability[:, i] for i, c in enumerate(named)}
 
@@ -149,7 +150,12 @@ def predict(
         raise BGCLError(
             f"Of {samples} samples, {training_draws} train the heads: none is left to predict with. Draw more samples."
         )
+    given = spread_labels is not None
     spread_labels = (labels_from is None and len(model.parts_) > 1) if spread_labels is None else spread_labels
+    if (blocks := model.in_blocks(data)) is not None:
+        refuse_whole_rows(labels_from, 1, spread_labels if given else None)
+        draws_ = draws_of(model, blocks, samples, seed)
+        return _in_blocks(draws_, data, model.parts_, training_draws, folds, progress=progress)
     prediction = Prediction(
         data, training_draws=training_draws, folds=folds, labels_from=labels_from, parts=model.parts_,
         spreading=partial(LabelSpreading.of, model, data) if spread_labels else None,
@@ -165,6 +171,23 @@ def predict(
     if kept is not None:
         prediction.keep(kept, samples, seed)
     return prediction.result()
+
+
+def _in_blocks(
+    draws: Sequence[Draw], data: "Data", parts: Sequence[int], training_draws: int, folds: int, *, progress: bool
+) -> NodePredictions:
+    """Predict the nodes of a packed graph, by linear heads and without ASTD."""
+    known = gather_labels(data)
+    chosen = [
+        Split(known.node[train], known.node[:0], nodes)
+        for train, nodes in _fold_nodes(known.labels, known.node, data.num_nodes, folds)
+    ]
+    label = known.of_nodes(data.num_nodes)
+    heads, found = classify(
+        draws, sum(parts), label, chosen, training_draws=training_draws, parts=parts, progress=progress
+    )
+    merged = _merge(found, [split.test for split in chosen], data.num_nodes)
+    return NodePredictions(label, heads[0].classes_, merged, None, data.get("ids"), known.names)
 
 
 class Prediction:
@@ -258,6 +281,7 @@ class Prediction:
         """Keep the predictions in a run, and the moments of the draws."""
         found = self.result()
         measured = {"probability": found.uncertainty.probability, **found.uncertainty.measures()}
+        assert found.astd is not None
         arrays = {"classes": found.classes, "astd": found.astd, **measured}
         kept.keep("predictions", self._how(kept, samples, seed), arrays)
         kept.keep_moments(self.data, seed, self.running.moments())

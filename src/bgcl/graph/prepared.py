@@ -53,6 +53,7 @@ class PreparedGraph:
     weights: Tensor | None = None  # (E,), the weight of each connection; None: 1
     relations: Tensor | None = None  # (E, R), the weight in each relation, 0 for self-connections; None: one relation
     numbers: Tensor | None = None  # (N,), the row of each node in the whole graph; None: this is the whole graph
+    seeds: int | None = None  # the first nodes, which alone are in the loss; None: all are
 
     @property
     def nodes(self) -> int:

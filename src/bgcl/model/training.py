@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.errors import BGCLError
 from bgcl.graph.clusters import Batches
+from bgcl.graph.neighbor_batches import NeighborBatches
 from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
@@ -59,7 +60,7 @@ class Record:
 class Training:
     """A training in progress: everything that the next epoch depends on."""
 
-    def __init__(self, network: Network, batches: Batches | NodeBatches, settings: Settings) -> None:
+    def __init__(self, network: Network, batches: Batches | NodeBatches | NeighborBatches, settings: Settings) -> None:
         self.network, self.batches, self.settings = network, batches, settings
         self.generator = torch.Generator(settings.device).manual_seed(settings.seed)
         network.reset_parameters(self.generator)

@@ -59,7 +59,9 @@ class Step:
         return found
 
     def some(self, *views: Tensor) -> tuple[Tensor, ...]:
-        """The rows of at most `most` nodes, the same in each view. Their loss is a good estimate of the loss of all."""
+        """The rows of at most `most` nodes, or of seeds, in each view. Their loss estimates that of all."""
+        if self.graph.seeds is not None:
+            views = tuple(view[: self.graph.seeds] for view in views)
         nodes = len(views[0])
         if self.most is None or nodes <= self.most:
             return views

@@ -1,0 +1,131 @@
+"""The embedding of a packed graph, written in pieces: mean, standard deviation and ASTD of each node, and draws."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bgcl.augmentation.noise import CountedNoise
+from bgcl.augmentation.views import VIEWS
+from bgcl.data.memory import in_words
+from bgcl.data.on_disk import DiskArray, check_room
+from bgcl.packed.embedding import PackedEmbedder
+from bgcl.packed.slabs import row_blocks
+from bgcl.progress import with_progress
+
+
+class MomentsOnDisk:
+    """Mean and sum of squares of a stream of draws in slabs, which stay on disk (Welford, 1962).
+
+    Args:
+        folder: a folder for the slabs.
+        nodes: number of nodes.
+    """
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        self.folder, self.nodes, self.count = folder, nodes, 0
+        self.slabs: dict[int, tuple[DiskArray, DiskArray]] = {}  # by first column
+
+    def start(self) -> None:
+        """Begin a draw."""
+        self.count += 1
+
+    def __call__(self, first: int, slab: Tensor) -> None:
+        if first not in self.slabs:
+            paths = [self.folder / f"moments-{name}-{first}.npy" for name in ("mean", "squares")]
+            mean, squares = (DiskArray.create(path, tuple(slab.shape), np.float32) for path in paths)
+            self.slabs[first] = mean, squares
+        for start, stop in row_blocks(self.nodes):
+            rows = slab[start:stop].numpy()
+            so_far, sums = (array.read(start, stop) for array in self.slabs[first])
+            difference = rows - so_far
+            so_far += difference / self.count
+            sums += difference * (rows - so_far)
+            for array, values in zip(self.slabs[first], (so_far, sums), strict=True):
+                array.write(start, values)
+
+    def write(self, folder: Path) -> dict[str, DiskArray]:
+        """Write `mean.npy` and `std.npy`, `(N, d)`, and `astd.npy`, `(N,)`."""
+        order = sorted(self.slabs)
+        width = sum(self.slabs[first][0].shape[1] for first in order)
+        shapes = {"mean": (self.nodes, width), "std": (self.nodes, width), "astd": (self.nodes,)}
+        made = {name: DiskArray.create(folder / f"{name}.npy", shape, np.float32) for name, shape in shapes.items()}
+        for start, stop in row_blocks(self.nodes):
+            means, squares = (
+                np.concatenate([self.slabs[first][i].read(start, stop) for first in order], 1) for i in (0, 1)
+            )
+            std = np.sqrt(squares / max(self.count - 1, 1))
+            for name, rows in (("mean", means), ("std", std), ("astd", std.mean(1))):
+                made[name].write(start, rows)
+        return made
+
+
+class RowsOnDisk:
+    """Writes slabs into the columns of `(N, d)` arrays on disk.
+
+    Args:
+        path: the `.npy` file.
+        shape: `(N, d)`, or `(S, N, d)` for several draws.
+        dtype: type of the numbers.
+    """
+
+    def __init__(self, path: Path, shape: tuple[int, ...], dtype: type) -> None:
+        self.whole = DiskArray.create(path, shape, dtype)
+        self.nodes, self.draw = shape[-2], -1
+
+    def start(self) -> None:
+        """Begin a draw."""
+        self.draw += 1
+
+    def __call__(self, first: int, slab: Tensor) -> None:
+        whole = np.load(self.whole.path, mmap_mode="r+")
+        rows = whole if whole.ndim == 2 else whole[self.draw]
+        for start, stop in row_blocks(self.nodes):
+            rows[start:stop, first : first + slab.shape[1]] = slab[start:stop].numpy()
+
+
+@torch.no_grad()
+def write_embeddings(
+    embedder: PackedEmbedder, folder: Path, *, samples: int, seed: int, scale: float | None, hard: bool = False,
+    draws: bool = False, progress: bool = False,
+) -> dict[str, tuple[int, ...]]:  # fmt: skip
+    """Write mean, standard deviation and ASTD of each node's embedding, and the embedding without masks.
+
+    Args:
+        embedder: embeds the nodes.
+        folder: the folder of `mean.npy`, `std.npy`, `fixed.npy`, each `(N, d)`, `astd.npy`, `(N,)`, and perhaps
+            `draws.npy`, `(S, N, d)` in float16.
+        samples: number of draws S.
+        seed: seed of the draws.
+        scale, hard: see `Network.draw`.
+        draws: whether to write every draw.
+        progress: show a progress bar.
+
+    Returns:
+        The shape of each array.
+
+    Raises:
+        BGCLError: the disk has no room.
+    """
+    nodes, width = embedder.nodes, embedder.width
+    needed = nodes * width * (4 * 3 + (2 * samples if draws else 0))
+    check_room(folder, needed + 8 * nodes * width, f"The embeddings of {nodes:,} nodes, {in_words(needed)},")
+    folder.mkdir(parents=True, exist_ok=True)
+    moments = MomentsOnDisk(embedder.folder, nodes)
+    every = RowsOnDisk(folder / "draws.npy", (samples, nodes, width), np.float16) if draws else None
+    consumers: list[MomentsOnDisk | RowsOnDisk] = [moments] if every is None else [moments, every]
+    for i in with_progress(range(samples), samples, "draws", show=progress):
+        for consumer in consumers:
+            consumer.start()
+
+        def consume(first: int, slab: Tensor) -> None:
+            for consumer in consumers:
+                consumer(first, slab)
+
+        embedder.draw(consume, VIEWS[i % 2], CountedNoise.of_draw(seed, i), hard=hard, scale=scale)
+    made = moments.write(folder)
+    fixed = RowsOnDisk(folder / "fixed.npy", (nodes, width), np.float32)
+    embedder.draw(fixed)
+    shapes = {name: array.shape for name, array in made.items()} | {"fixed": fixed.whole.shape}
+    return shapes | ({} if every is None else {"draws": every.whole.shape})
