@@ -25,7 +25,7 @@ from bgcl.model.objectives.base import Objective
 from bgcl.model.posterior import Moments, anchored_log_likelihoods, draws, moments, pairs_of_views
 from bgcl.model.training import Record, Training
 from bgcl.progress import status, with_progress
-from bgcl.ready_graph import batches_of, check_device
+from bgcl.ready_graph import check_device
 from bgcl.ready_model import NotFittedError, ReadyModel, fit_graph, is_dense, memo_of, ready_graph
 from bgcl.reporting.history_plots import HistoryPlots
 from bgcl.reporting.progress import Progress, check_progress, reporter, shows_line
@@ -145,7 +145,7 @@ class BGCL(ReadyModel, HistoryPlots):
         generator = torch.Generator(settings.device).manual_seed(settings.seed)
         with status("Preparing the graph", show=shows_line(progress)):
             ready.scaled = fit_graph(network, ready, generator)
-        training = Training(network, batches_of(ready.scaled, settings), settings)
+        training = Training(network, ready.batches(settings), settings)
         history = checkpoint.resume(training, settings, ready.facts, folder) if resume else []
         self.settings_, self.network_, self.graph_ = settings, network, ready.facts
         self.recipe_ = ready.checked.recipe if "recipe" in ready.checked else None

@@ -5,7 +5,7 @@ import weakref
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 
 from bgcl.data.facts import GraphFacts
 from bgcl.data.ids import id_texts
+from bgcl.data.pack import pack_of
 from bgcl.data.partition import partition
 from bgcl.data.structure import hashes
 from bgcl.errors import BGCLError
@@ -55,6 +56,17 @@ class ReadyGraph:
     def facts(self) -> GraphFacts:
         """Name, size and fingerprint. The fingerprint is a hash, which is computed on first use."""
         return GraphFacts.of(self.checked, getattr(self.checked, "name", None) or "")
+
+    def batches(self, settings: Settings) -> Batches | NodeBatches | NeighborBatches:
+        """The batches of an epoch: random nodes, sampled neighbors, clusters, or the whole graph as one."""
+        assert self.scaled is not None, "the graph has to be scaled first"
+        if settings.batch_nodes is not None and settings.neighbors is not None:
+            return NeighborBatches(self.scaled, settings.batch_nodes, settings.neighbors)
+        if settings.batch_nodes is not None:
+            return NodeBatches(self.scaled, settings.batch_nodes)
+        pack = pack_of(self.checked)
+        cut = partition if pack is None else partial(partition, known=pack.clusters())
+        return Batches(self.scaled, settings.batches, settings.clusters_per_batch, cut)
 
 
 class GraphMemo:
@@ -154,15 +166,6 @@ def _parts(tensor: Tensor) -> tuple[Tensor, ...]:
         return (tensor,)
     rows = tensor if tensor.layout == torch.sparse_csr else without_beta_warning(tensor.to_sparse_csr)
     return rows.crow_indices(), rows.col_indices(), rows.values()
-
-
-def batches_of(graph: PreparedGraph, settings: Settings) -> Batches | NodeBatches | NeighborBatches:
-    """The batches of an epoch: of random nodes, of sampled neighbors, of clusters, or the whole graph as one."""
-    if settings.batch_nodes is not None and settings.neighbors is not None:
-        return NeighborBatches(graph, settings.batch_nodes, settings.neighbors)
-    if settings.batch_nodes is not None:
-        return NodeBatches(graph, settings.batch_nodes)
-    return Batches(graph, settings.batches, settings.clusters_per_batch, partition)
 
 
 def check_device(device: str) -> None:

@@ -165,3 +165,14 @@ def test_embeddings_are_written_in_pieces_as_they_are_in_memory(pack, tmp_path: 
     np.testing.assert_allclose(found["astd"], moments.astd, atol=1e-5)
     np.testing.assert_allclose(found["fixed"], model.embed(data), atol=1e-6)
     np.testing.assert_allclose(found["draws"], model.sample(data, 4), atol=1e-3)
+
+
+def test_batches_of_clusters_are_those_of_the_pack(pack):
+    data = pack.data()
+    settings = Settings(encoder="gcn", batches=4, clusters_per_batch=2)
+    ready = ReadyGraph(check_graph(data), "cpu")
+    ready.scaled = ready.prepared
+    starts = np.load(pack.path("starts.npy"))
+    members = ready.batches(settings).members
+    assert [int(part[0]) for part in members] == starts[:-1].tolist()
+    assert [len(part) for part in members] == np.diff(starts).tolist()

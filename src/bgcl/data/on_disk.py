@@ -73,6 +73,30 @@ class DiskArray:
             raise BGCLError(f"{self.path} was cut off while it was read. Make it again.")
         return found.reshape(stop - start, *self.shape[1:])
 
+    def gather(self, places: Array) -> Array:
+        """Some rows, in the given order. A row may be there more than once.
+
+        Rows that are next to each other in the file are read at once.
+        """
+        wanted, back = np.unique(places, return_inverse=True)
+        found = np.empty((len(wanted), *self.shape[1:]), self.dtype)
+        first = np.flatnonzero(np.diff(wanted, prepend=-2) != 1)  # of each run of rows that are next to each other
+        ends = np.append(first[1:], len(wanted))
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            for a, b in zip(first.tolist(), ends.tolist(), strict=True):
+                self._fill(handle, memoryview(found[a:b].data).cast("B"), self.offset + int(wanted[a]) * self.row_bytes)
+        finally:
+            os.close(handle)
+        return np.asarray(found[back])
+
+    def _fill(self, handle: int, room: memoryview, place: int) -> None:
+        while room:
+            count = os.preadv(handle, [room], place)
+            if not count:
+                raise BGCLError(f"{self.path} was cut off while it was read. Make it again.")
+            room, place = room[count:], place + count
+
     def write(self, start: int, rows: Array) -> None:
         """Write rows from `start` on."""
         self._put([(start, np.ascontiguousarray(rows, self.dtype))])

@@ -81,6 +81,11 @@ class Pack:
         """The attributes, `(N, F)`."""
         return DiskArray.open(self.path(ATTRIBUTES))
 
+    def clusters(self) -> Array:
+        """The cluster of each row, `(N,)`, ascending."""
+        starts = np.load(self.path(STARTS))
+        return np.repeat(np.arange(self.parts), np.diff(starts))
+
     def facts(self) -> "GraphFacts":
         """Name, size and fingerprint."""
         from bgcl.data.facts import GraphFacts  # here, because it imports torch

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from bgcl.data.memory import free_memory, in_words
 from bgcl.data.store import cache_folder
+from bgcl.errors import CannotWriteError
 from bgcl.files import atomic_write
 from bgcl.graph.clusters import METIS_BYTES, membership
 from bgcl.graph.prepared import PreparedGraph
@@ -37,21 +38,24 @@ def clusters_of(edges: Array, nodes: int, parts: int) -> Array:
     return partition(PreparedGraph(pattern, torch.empty(nodes, 0)), parts).numpy()
 
 
-def partition(graph: PreparedGraph, parts: int) -> Tensor:
+def partition(graph: PreparedGraph, parts: int, known: Array | None = None) -> Tensor:
     """The part of each node of a graph, `(N,)`: from the cache, by METIS, or by a search if METIS does not fit.
 
     Args:
         graph: the graph.
         parts: number of parts.
+        known: a partition that is there already, such as that of a pack, `(N,)`. If it has as many parts or more, runs
+            of its parts are joined, and nothing is computed.
     """
+    device = graph.connections.column.device
     if parts == 1:
-        return torch.zeros(graph.nodes, dtype=torch.int64, device=graph.connections.column.device)
+        return torch.zeros(graph.nodes, dtype=torch.int64, device=device)
+    if known is not None and known.max() + 1 >= parts:
+        return torch.from_numpy(known * parts // (known.max() + 1)).to(device)
     entries = len(graph.connections)
     kept = _place(graph, parts) if entries >= WORTH_KEEPING else None
-    if kept is not None and kept.is_file():
-        found = np.load(kept)
-        if found.shape == (graph.nodes,):
-            return torch.from_numpy(found.astype(np.int64)).to(graph.connections.column.device)
+    if kept is not None and (found := _kept(kept, graph.nodes, parts)) is not None:
+        return torch.from_numpy(found).to(device)
     needed, free = METIS_BYTES * entries, free_memory()
     if needed > free:
         log.warning(
@@ -63,9 +67,23 @@ def partition(graph: PreparedGraph, parts: int) -> Tensor:
     with stage(f"cutting the graph into {parts:,} clusters"):
         part = membership(graph, parts)
     if kept is not None:
-        with atomic_write(kept) as path, path.open("wb") as file:
-            np.save(file, part.cpu().numpy().astype(np.int32))
+        try:
+            with atomic_write(kept) as path, path.open("wb") as file:
+                np.save(file, part.cpu().numpy().astype(np.int32))
+        except (CannotWriteError, OSError) as error:  # no room: what was found is as good without the cache
+            log.warning("The clusters of this graph could not be kept, so the next run finds them again. %s", error)
     return part
+
+
+def _kept(path: Path, nodes: int, parts: int) -> Array | None:
+    """A partition from the cache; None if there is none, or if its file is damaged or of another graph."""
+    try:
+        found = np.load(path)
+    except (OSError, ValueError, EOFError):
+        return None
+    if found.shape != (nodes,) or found.dtype != np.int32 or found.min() < 0 or found.max() >= parts:
+        return None
+    return np.asarray(found, dtype=np.int64)
 
 
 def by_search(graph: PreparedGraph, parts: int) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bgcl.graph.clusters import feature_rows
-from bgcl.graph.prepared import PreparedGraph, SparseFeatures, numbers_of, to_dense
+from bgcl.graph.prepared import Features, PreparedGraph, SparseFeatures, numbers_of, to_dense
 from bgcl.graph.sparse import Pattern, row_sum
 
 DENSE = 0.1  # features with a greater share of nonzero entries are kept as a plain matrix
@@ -75,10 +75,14 @@ class NodeBatches:
         counts[start[first] + 1] = self.total[nodes][first].float()
         counts[start[second]] = self.total[partner].float()
         chosen = torch.cat([nodes, partner])
-        features = feature_rows(self.features, chosen)
+        features = self.rows(chosen)
         numbers = numbers_of(self.graph)[chosen]
         pattern = Pattern(pointer, column, total)
         return PreparedGraph(pattern, features, counts=counts, relations=relations, numbers=numbers)
+
+    def rows(self, nodes: Tensor) -> Features:
+        """The features of some nodes. A node may occur more than once."""
+        return feature_rows(self.features, nodes)
 
     def _edges(self, nodes: Tensor, generator: torch.Generator) -> Tensor:
         """The place of a random edge of each node."""

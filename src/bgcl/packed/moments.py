@@ -1,5 +1,6 @@
 """The embedding of a packed graph, written in pieces: mean, standard deviation and ASTD of each node, and draws."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,27 +63,37 @@ class MomentsOnDisk:
 
 
 class RowsOnDisk:
-    """Writes slabs into the columns of `(N, d)` arrays on disk.
+    """Writes the rows of draws that come in slabs. The slabs of a draw stay on disk until all of them are there.
 
     Args:
+        folder: a folder for the slabs.
         path: the `.npy` file.
         shape: `(N, d)`, or `(S, N, d)` for several draws.
         dtype: type of the numbers.
     """
 
-    def __init__(self, path: Path, shape: tuple[int, ...], dtype: type) -> None:
-        self.whole = DiskArray.create(path, shape, dtype)
-        self.nodes, self.draw = shape[-2], -1
+    def __init__(self, folder: Path, path: Path, shape: tuple[int, ...], dtype: type) -> None:
+        self.folder, self.nodes, self.draw = folder, shape[-2], -1
+        whole = DiskArray.create(path, shape, dtype)
+        self.rows = replace(whole, shape=(whole.shape[0] * self.nodes, shape[-1])) if len(shape) == 3 else whole
+        self.slabs: dict[int, DiskArray] = {}  # by first column
 
     def start(self) -> None:
         """Begin a draw."""
         self.draw += 1
 
     def __call__(self, first: int, slab: Tensor) -> None:
-        whole = np.load(self.whole.path, mmap_mode="r+")
-        rows = whole if whole.ndim == 2 else whole[self.draw]
+        if first not in self.slabs:
+            path = self.folder / f"{self.rows.path.stem}-{first}.npy"
+            self.slabs[first] = DiskArray.create(path, tuple(slab.shape), self.rows.dtype)
+        self.slabs[first].write(0, slab.numpy())
+
+    def end(self) -> None:
+        """End a draw: its rows are written."""
+        order = sorted(self.slabs)
         for start, stop in row_blocks(self.nodes):
-            rows[start:stop, first : first + slab.shape[1]] = slab[start:stop].numpy()
+            rows = np.concatenate([self.slabs[first].read(start, stop) for first in order], 1)
+            self.rows.write(self.draw * self.nodes + start, rows)
 
 
 @torch.no_grad()
@@ -110,10 +121,11 @@ def write_embeddings(
     """
     nodes, width = embedder.nodes, embedder.width
     needed = nodes * width * (4 * 3 + (2 * samples if draws else 0))
-    check_room(folder, needed + 8 * nodes * width, f"The embeddings of {nodes:,} nodes, {in_words(needed)},")
+    check_room(folder, needed + 12 * nodes * width, f"The embeddings of {nodes:,} nodes, {in_words(needed)},")
     folder.mkdir(parents=True, exist_ok=True)
     moments = MomentsOnDisk(embedder.folder, nodes)
-    every = RowsOnDisk(folder / "draws.npy", (samples, nodes, width), np.float16) if draws else None
+    shape = (samples, nodes, width)
+    every = RowsOnDisk(embedder.folder, folder / "draws.npy", shape, np.float16) if draws else None
     consumers: list[MomentsOnDisk | RowsOnDisk] = [moments] if every is None else [moments, every]
     for i in with_progress(range(samples), samples, "draws", show=progress):
         for consumer in consumers:
@@ -124,8 +136,12 @@ def write_embeddings(
                 consumer(first, slab)
 
         embedder.draw(consume, VIEWS[i % 2], CountedNoise.of_draw(seed, i), hard=hard, scale=scale)
+        if every is not None:
+            every.end()
     made = moments.write(folder)
-    fixed = RowsOnDisk(folder / "fixed.npy", (nodes, width), np.float32)
+    fixed = RowsOnDisk(embedder.folder, folder / "fixed.npy", (nodes, width), np.float32)
+    fixed.start()
     embedder.draw(fixed)
-    shapes = {name: array.shape for name, array in made.items()} | {"fixed": fixed.whole.shape}
-    return shapes | ({} if every is None else {"draws": every.whole.shape})
+    fixed.end()
+    shapes = {name: array.shape for name, array in made.items()} | {"fixed": (nodes, width)}
+    return shapes | ({} if every is None else {"draws": shape})

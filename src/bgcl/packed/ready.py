@@ -17,9 +17,13 @@ from bgcl.data.memory import check_fits
 from bgcl.data.on_disk import DiskArray, check_room
 from bgcl.data.pack import Pack, pack_of
 from bgcl.errors import BGCLError, CannotWriteError
+from bgcl.graph.clusters import Batches
+from bgcl.graph.neighbor_batches import NeighborBatches
+from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
 from bgcl.model.scaling import MANY
+from bgcl.packed.batches import BatchesAhead
 from bgcl.packed.embedding import PackedEmbedder, check_parts, collected
 from bgcl.packed.fitting import fit_parts
 from bgcl.packed.products import narrow
@@ -83,6 +87,13 @@ class PackedReady(ReadyGraph):
     def scale(self, network: Network) -> PreparedGraph:
         """The scaled graph, by a scale that was learned before."""
         return self._scale(network)
+
+    def batches(self, settings: Settings) -> Batches | NodeBatches | NeighborBatches:
+        """The batches of an epoch. The attributes of random nodes are read from disk, one batch ahead."""
+        if settings.batch_nodes is None or settings.neighbors is not None:
+            return super().batches(settings)
+        assert self.scaled is not None
+        return BatchesAhead(self.scaled, settings.batch_nodes, self.scaled_attributes)
 
     def embedder_of(self, network: Network) -> PackedEmbedder:
         """What embeds the nodes with a network."""
