@@ -56,10 +56,21 @@ def test_every_command_predicts_numbers(trained):
     assert "Labels are numbers" in Path("r/report.html").read_text()
 
 
+def test_numbers_have_novelty_and_a_note_if_they_are_too_few_for_their_intervals(trained):
+    code, out, err = trained("predict", "r", "--out", "p.csv", "--samples", "6", "--level", "0.99", "--json")
+    assert code == 0, err
+    assert "intervals of 99 % need 199 nodes with a number or more, and 60 have one" in err
+    assert json.loads(out)["drift"]["warns"] is False
+    table = pandas.read_csv("p.csv")
+    np.testing.assert_allclose(table["novelty"], bgcl.BGCL.load("r").novelty(bgcl.load("shop")))
+    assert "Note: intervals" not in trained("predict", "r", "--out", "p.csv", "--samples", "6")[2]
+
+
 WRONG = {
+    "a level of each class": (["predict", "r", "--out", "p.csv", "--level", "0.9", "--by-class"], "--by-class is for"),
+    "answers": (["predict", "r", "--out", "p.csv", "--abstain", "0.1"], "--abstain is for classes"),
     "a measure of classes": (["rank", "r", "--by", "entropy"], "does not fit labels that are numbers"),
     "plots": (["evaluate", "r", "--plots", "x"], "--appendix, --plots and --spread-labels are for classes"),
-    "a level of classes": (["predict", "r", "--out", "p.csv", "--task", "classes", "--level", "0.9"], "--level is for"),
     "predict small": (["predict", "r", "--out", "p.csv", "--small-classes", "merge"], "--small-classes is for classes"),
     "rank small": (["rank", "r", "--small-classes", "merge"], "--small-classes is for classes"),
     "report small": (["report", "r", "--small-classes", "merge"], "--small-classes is for classes"),

@@ -12,7 +12,8 @@ from bgcl import BGCL, BGCLError, predict, uncertainty
 from bgcl.downstream.classifier import MixtureClassifier
 from bgcl.downstream.evaluation import head_for
 from bgcl.downstream.label_spreading import LabelSpreading
-from bgcl.downstream.prediction import NodePredictions, Prediction
+from bgcl.downstream.node_predictions import NodePredictions
+from bgcl.downstream.prediction import Prediction
 from bgcl.graph.csr import without_beta_warning
 from bgcl.measures.uncertainty import MEASURES
 from bgcl.model import astd
@@ -31,6 +32,9 @@ class FixedDraws:
 
     def draws(self, data: Data, samples: int, *, seed: int | None = None):
         return iter(self.sampled[:samples])
+
+    def in_blocks(self, data: Data) -> None:
+        return None
 
 
 def make_graph(unlabeled: int = 6, classes: int = 3) -> Data:
@@ -149,6 +153,9 @@ class DrawsBySize:
 
     def __init__(self, draws: dict[int, np.ndarray]) -> None:
         self.by_size = draws
+
+    def in_blocks(self, data: Data) -> None:
+        return None
 
     def draws(self, data: Data, samples: int, *, seed: int | None = None):
         return iter(torch.as_tensor(self.by_size[data.num_nodes][:samples]))

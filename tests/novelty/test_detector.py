@@ -8,7 +8,7 @@ import torch
 
 import bgcl
 from bgcl import BGCLError, Novelty
-from bgcl.downstream.prediction import NodePredictions
+from bgcl.downstream.node_predictions import NodePredictions
 from bgcl.measures.uncertainty import uncertainty
 from bgcl.novelty.measured import LABELED, MEASURED
 from trained import small_model

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from bgcl.baselines.floors import Floor
     from bgcl.downstream.kept_results import KeptResults
-    from bgcl.downstream.prediction import NodePredictions
+    from bgcl.downstream.node_predictions import NodePredictions
 
 
 def floor_rows(model: "Floor", found: "list[Floor]") -> list[dict[str, Any]]:

@@ -234,7 +234,24 @@ LaterTask = Annotated[
 Level = Annotated[
     float | None,
     typer.Option("--level", metavar="SHARE", callback=_check_level,
-                 help="Share of the nodes whose number is in its interval, if labels are numbers. Default: 0.9."),
+                 help="Share of the nodes whose set of classes has the true class, or whose interval has the number if "
+                 "labels are numbers. Default: no sets, and intervals of 0.9."),
+]  # fmt: skip
+ByClass = Annotated[
+    bool,
+    typer.Option("--by-class", help="The --level holds in each class, and not only over all nodes. Default: off."),
+]
+Abstain = Annotated[
+    str | None,
+    typer.Option("--abstain", metavar="sets|RISK",
+                 help="Give no answer for some nodes: those whose set of --level has not exactly one class (sets), or "
+                 "the most uncertain ones, so that at most a share RISK of the answers is wrong. Default: no such "
+                 "column."),
+]  # fmt: skip
+WithNovelty = Annotated[
+    bool | None,
+    typer.Option("--novelty/--no-novelty", help="Write the novelty of each node: the share of known nodes that are as "
+                 "strange. Default: on if the graph of known nodes can be read, and is no pack."),
 ]  # fmt: skip
 Floors = Annotated[
     bool,

@@ -6,12 +6,15 @@ from typing import Annotated
 import typer
 
 from bgcl.cli.floors_shown import beside, floors_of_fold
+from bgcl.cli.known_nodes import HowToPredict, known_graph
 from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
 from bgcl.cli.numbers import facts_of
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
     SMALL,
     TABLE_FILE,
+    Abstain,
+    ByClass,
     DrawSeed,
     Floors,
     ForgetLabels,
@@ -32,9 +35,11 @@ from bgcl.cli.options import (
     SmallClasses,
     SpreadLabels,
     SpreadsheetSafe,
+    WithNovelty,
 )
 from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, print_table, say
+from bgcl.cli.trust import Promises, trust_in_classes, trust_in_numbers
 from bgcl.errors import BGCLError
 
 
@@ -54,6 +59,9 @@ def predict(
     task: LaterTask = None,
     small_classes: SmallClasses = SMALL,
     level: Level = None,
+    by_class: ByClass = False,
+    abstain: Abstain = None,
+    novelty: WithNovelty = None,
     floors: Floors = True,
     spread_labels: SpreadLabels = None,
     spreadsheet_safe: SpreadsheetSafe = False,
@@ -69,12 +77,14 @@ def predict(
     """
     from bgcl.data.output import check_ending, write_table
     from bgcl.downstream.known_labels import gather_labels
+    from bgcl.downstream.node_predictions import class_names
     from bgcl.downstream.numbers import predict_numbers
-    from bgcl.downstream.prediction import class_names
     from bgcl.downstream.prediction import predict as predict_nodes
     from bgcl.downstream.splits import has_numbers
 
     check_ending(out, spreadsheet_safe=spreadsheet_safe)
+    promises = Promises(level, by_class, abstain)
+    promises.check()
     choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task)
     choice.check(graph)
     model, data = open_run_on(run, graph, nodes, quiet)
@@ -86,19 +96,22 @@ def predict(
         if spread_labels is not None:
             raise BGCLError("--spread-labels is for classes, and the labels are numbers: leave it out.")
         refuse_small_classes(small_classes)
-        share = 0.9 if level is None else level
+        promises.refuse_for_numbers()
         numbers = predict_numbers(
-            model, data, samples=samples, level=share, seed=seed, labels_from=labels_from, progress=show
+            model, data, samples=samples, level=promises.share, seed=seed, labels_from=labels_from, progress=show
         )
-        write_table(out, numbers.columns(), spreadsheet_safe=spreadsheet_safe)
-        of_numbers, sentence = facts_of(numbers, share)
+        known = known_graph(
+            model, data, None, run=run, graph=graph, labels_from=labels_from, wanted=novelty, quiet=quiet
+        )
+        trust = trust_in_numbers(model, data, numbers, promises, known=known, seed=seed, quiet=quiet)
+        columns = numbers.columns() | trust.columns
+        write_table(out, columns, spreadsheet_safe=spreadsheet_safe)
+        of_numbers, sentence = facts_of(numbers, promises.share)
         if json:
-            print_json({"file": str(out), **of_numbers, "columns": list(numbers.columns()), **of_labels})
+            print_json({"file": str(out), **of_numbers, "columns": list(columns), **of_labels, **trust.facts})
         else:
             say(f"{out}: {sentence}")
         return
-    if level is not None:
-        raise BGCLError("--level is for intervals of numbers, and the labels are classes: leave it out.")
     given = gather_labels(data, labels_from)
     data, labels_from, of_classes = settled(data, labels_from, small_classes, quiet)
     with kept_in(run, model, keep, not show) as kept:
@@ -106,9 +119,14 @@ def predict(
             model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept,
             spread_labels=spread_labels,
         )  # fmt: skip
+        known = known_graph(
+            model, data, found, run=run, graph=graph, labels_from=labels_from, wanted=novelty, quiet=quiet,
+            how=HowToPredict(samples, seed, kept, show),
+        )  # fmt: skip
         with_floors = floors and labels_from is None and model.in_blocks(data) is None
         compared = beside(found, data, floors_of_fold(data, kept)) if with_floors else {}
-    columns = found.columns()
+    trust = trust_in_classes(model, data, found, promises, known=known, seed=seed, quiet=quiet)
+    columns = found.columns() | trust.columns
     if of_classes:  # a label that was left out is still the label of its node
         columns["label"] = class_names(given.of_nodes(len(found.label)), given.names)
     write_table(out, columns, spreadsheet_safe=spreadsheet_safe)
@@ -116,7 +134,7 @@ def predict(
     facts = {
         "file": str(out), "nodes": len(found.label), "labeled": int(labeled.sum()),
         "agree_with_label": int((found.predicted == found.label)[labeled].sum()), "columns": list(columns),
-        **of_labels, **of_classes, **compared,
+        **of_labels, **of_classes, **trust.facts, **compared,
     }  # fmt: skip
     if json:
         print_json(facts)
@@ -125,6 +143,8 @@ def predict(
             f"{out}: {facts['nodes']:,} nodes, of which {facts['labeled']:,} have a label; "
             f"for {facts['agree_with_label']:,} of these the prediction agrees with the label"
         )
+        for sentence in trust.sentences:
+            say(sentence)
         if compared:
             say(f"Predictions that need no training, on {compared['floor_nodes']:,} labeled nodes:")
             print_table(compared["floors"])

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bgcl.cli.known_nodes import HowToPredict, known_graph, novelty_columns, novelty_of
 from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 OF_NUMBERS = ("variance", "epistemic")  # measures for labels that are numbers
 LABEL_FREE = ("astd", "disagreement")  # measures that need no labels
+NOVELTY = "novelty"
 
 
 def rank(
@@ -47,7 +49,8 @@ def rank(
         str | None,
         typer.Option(
             help="Measure of uncertainty: least-confidence, entropy, mutual-information, expected-entropy, margin, "
-            "variation-ratio; variance or epistemic for numbers; or astd or disagreement, which need no labels. "
+            "variation-ratio; variance or epistemic for numbers; astd or disagreement, which need no labels; or "
+            "novelty, which uses labels if there are some: how unlike the known nodes a node is. "
             "Default: least-confidence, or variance for numbers."
         ),
     ] = None,
@@ -107,7 +110,7 @@ def rank(
     if numbers:
         refuse_small_classes(small_classes)
     measure = measure or ("variance" if numbers else "least_confidence")
-    if measure not in LABEL_FREE:
+    if measure not in (*LABEL_FREE, NOVELTY):
         if numbers != (measure in OF_NUMBERS):
             what, other = ("numbers", " or ".join(OF_NUMBERS)) if numbers else ("classes", "least-confidence")
             raise BGCLError(f"--by {by} does not fit labels that are {what}: use {other}, or leave it out.")
@@ -126,6 +129,21 @@ def rank(
         with kept_in(run, model, keep, not show) as kept:
             found = moments_of(model, data, samples, seed=seed, kept=kept, progress=show)
         columns = {"astd": found.astd.cpu().numpy()}
+    elif measure == NOVELTY:
+        with kept_in(run, model, keep, not show) as kept:
+            predicted = None
+            if not numbers and _has_classes(data, labels_from):
+                data, labels_from, _ = settled(data, labels_from, small_classes, quiet)
+                predicted = predict(
+                    model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept
+                )
+            known = known_graph(
+                model, data, predicted, run=run, graph=graph, labels_from=labels_from, wanted=True, quiet=quiet,
+                how=None if predicted is None else HowToPredict(samples, seed, kept, show),
+            )  # fmt: skip
+            assert known is not None
+            strange, _ = novelty_of(model, data, predicted, known, seed)
+        columns = ({} if predicted is None else predicted.columns()) | novelty_columns(strange)
     elif numbers:
         found_numbers = predict_numbers(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
         columns = found_numbers.columns()
@@ -136,13 +154,13 @@ def rank(
                 model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept
             )
         columns = dict(predicted.columns())
-    values = np.asarray(columns[measure])
+    values = np.asarray(columns[measure]) if measure != NOVELTY else strange.strangeness  # small shares are strange
     chosen = acquire(values, model.embed(data).numpy(), top, among=among) if diverse else order_of(values, among)
     best = chosen[:top]
     table = {"id": np.asarray(data.ids)[best]} if "ids" in data else {}
     table |= {"rank": np.arange(1, top + 1), "node": best}
     shown = [name for name in ("label", "predicted", "lower", "upper", "probability") if name in columns]
-    table |= {name: np.asarray(columns[name])[best] for name in [*shown, measure]}
+    table |= {name: np.asarray(columns[name])[best] for name in [*shown, measure, "strange_by"] if name in columns}
     rows = [dict(zip(table, row, strict=True)) for row in zip(*(c.tolist() for c in table.values()), strict=True)]
     if out is not None:
         write_table(out, table, spreadsheet_safe=spreadsheet_safe)
@@ -159,9 +177,22 @@ def _measure(by: str) -> str:
     from bgcl.measures.uncertainty import MEASURES
 
     measure = {"entropy": "predictive_entropy"}.get(by, by.replace("-", "_"))
-    if measure not in (*MEASURES, *OF_NUMBERS, *LABEL_FREE):
-        raise BGCLError(f"Unknown measure '{by}'. {nearest(measure, (*MEASURES, *OF_NUMBERS, *LABEL_FREE))}")
+    known = (*MEASURES, *OF_NUMBERS, *LABEL_FREE, NOVELTY)
+    if measure not in known:
+        raise BGCLError(f"Unknown measure '{by}'. {nearest(measure, known)}")
     return measure
+
+
+def _has_classes(data: "Data", labels_from: "Data | None") -> bool:
+    """Whether there are labels of two classes or more."""
+    import numpy as np
+
+    from bgcl.downstream.known_labels import gather_labels
+
+    try:
+        return len(np.unique(gather_labels(data, labels_from).labels)) > 1
+    except BGCLError:
+        return False
 
 
 def _unlabeled(data: "Data") -> "np.ndarray[Any, Any]":

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from bgcl.downstream.kept_results import KeptResults
-    from bgcl.downstream.prediction import NodePredictions
+    from bgcl.downstream.node_predictions import NodePredictions
     from bgcl.reporting.report.figures import Figures
 
 

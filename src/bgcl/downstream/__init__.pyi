@@ -2,11 +2,11 @@ from .evaluation import SplitResult, evaluate_draws, summary
 from .kept_results import KeptResults
 from .label_spreading import LabelSpreading
 from .node_draws import NodeDraws
+from .node_predictions import NodePredictions
 from .number_results import NumberResult, PredictedNumbers
 from .numbers import evaluate_numbers, predict_numbers
 from .parts import BestPartClassifier
 from .pipeline import Embedding
-from .prediction import NodePredictions
 from .shift_evaluation import evaluate_shift
 from .small_classes import settle_classes
 from .splits import Split

@@ -7,7 +7,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from bgcl.downstream.head_stack import StackedPrediction
 from bgcl.downstream.known_labels import KnownLabels, gather_labels, warn_without_ids
 from bgcl.downstream.label_spreading import LabelSpreading, fit_head
 from bgcl.downstream.node_draws import same_shape
+from bgcl.downstream.node_predictions import NodePredictions
 from bgcl.downstream.small_classes import FEWEST, with_pairs
 from bgcl.downstream.splits import Split
 from bgcl.errors import BGCLError
@@ -40,55 +40,6 @@ if TYPE_CHECKING:
     from bgcl.estimator import BGCL
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class NodePredictions:
-    """The predicted class of every node, and its uncertainty.
-
-    Attributes:
-        label: the known class of each node, -1 if it has none, `(N,)`.
-        classes: the classes in ascending order, `(C,)`.
-        uncertainty: class probabilities and measures of uncertainty.
-        astd: average standard deviation of each node's embedding over the draws, `(N,)`; None if the graph is computed
-            in blocks.
-        ids: the ids of the nodes, if the graph has them.
-        names: the name of each class, by class number, if the graph has them.
-    """
-
-    label: Array
-    classes: Array
-    uncertainty: Uncertainty
-    astd: Array | None
-    ids: Array | None = None
-    names: Sequence[Any] | None = None
-
-    @property
-    def predicted(self) -> Array:
-        """The most probable class of each node, `(N,)`."""
-        return np.asarray(self.classes[self.uncertainty.probability.argmax(1)])
-
-    def columns(self) -> dict[str, Array]:
-        """A table with one row for each node, as columns by name. Ids and class names are used if there are any."""
-        columns = {} if self.ids is None else {"id": np.asarray(self.ids)}
-        columns |= {
-            "node": np.arange(len(self.label)),
-            "label": class_names(self.label, self.names),
-            "predicted": class_names(self.predicted, self.names),
-            "probability": self.uncertainty.probability.max(1),
-            **self.uncertainty.measures(),
-        } | ({} if self.astd is None else {"astd": self.astd})
-        named = class_names(self.classes, self.names)
-        return columns | {f"p_{c}": self.uncertainty.probability[:, i] for i, c in enumerate(named)}
-
-
-def class_names(numbers: Array, names: Sequence[Any] | None) -> Array:
-    """The names of classes, None for -1; the numbers themselves if the classes have no names."""
-    if names is None:
-        return numbers
-    table = np.empty(len(names) + 1, dtype=object)
-    table[:-1], table[-1] = names, None
-    return np.asarray(table[numbers])
 
 
 def predict(
@@ -178,16 +129,15 @@ def _in_blocks(
 ) -> NodePredictions:
     """Predict the nodes of a packed graph, by linear heads and without ASTD."""
     known = gather_labels(data)
-    chosen = [
-        Split(known.node[train], known.node[:0], nodes)
-        for train, nodes in _fold_nodes(known.labels, known.node, data.num_nodes, folds)
-    ]
+    folds_ = _fold_nodes(known.labels, known.node, data.num_nodes, folds)
+    chosen = [Split(known.node[train], known.node[:0], nodes) for train, nodes in folds_]
     label = known.of_nodes(data.num_nodes)
     heads, found = classify(
         draws, sum(parts), label, chosen, training_draws=training_draws, parts=parts, progress=progress
     )
     merged = _merge(found, [split.test for split in chosen], data.num_nodes)
-    return NodePredictions(label, heads[0].classes_, merged, None, data.get("ids"), known.names)
+    held_out = _held_out(known, folds_, data.num_nodes)
+    return NodePredictions(label, heads[0].classes_, merged, None, data.get("ids"), known.names, held_out)
 
 
 class Prediction:
@@ -264,6 +214,7 @@ class Prediction:
         return NodePredictions(
             label=self.known.of_nodes(self.data.num_nodes), classes=classes, uncertainty=uncertainty, astd=astd,
             ids=getattr(self.data, "ids", None), names=self.known.names,
+            held_out=_held_out(self.known, self.fold_nodes, self.data.num_nodes),
         )  # fmt: skip
 
     def find(self, kept: "KeptResults", samples: int, seed: int | None) -> NodePredictions | None:
@@ -330,6 +281,14 @@ def _fold_nodes(labels: Array, node: Array, num_nodes: int, folds: int) -> list[
     parts = [(np.concatenate([train, always]), nodes[nodes >= 0]) for train, nodes in parts]
     others = np.setdiff1d(np.arange(num_nodes), np.concatenate([node[:0], *(nodes for _, nodes in parts)]))
     return [(with_pairs(train, labels), nodes) for train, nodes in [*parts, (every, others)] if len(nodes)]
+
+
+def _held_out(known: KnownLabels, folds: Sequence[tuple[Array, Array]], num_nodes: int) -> Array:
+    """Whether each node has a label that the head which predicts it has not seen, `(N,)`."""
+    found = known.of_nodes(num_nodes) >= 0
+    for train, nodes in folds:
+        found[np.intersect1d(known.node[train], nodes)] = False
+    return found
 
 
 def first_fold(data: "Data", folds: int = 5) -> Split | None:

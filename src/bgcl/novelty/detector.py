@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bgcl.arguments import check_model, node_numbers, seed_or, shown, whole
-from bgcl.downstream.prediction import NodePredictions
+from bgcl.downstream.node_predictions import NodePredictions
 from bgcl.errors import BGCLError, nearest
 from bgcl.novelty.found import NodeNovelty
 from bgcl.novelty.measured import LABELED, MEASURED, Measures
@@ -165,6 +165,8 @@ class Novelty:
             return chosen
         labels = np.asarray(labels)
         has_label = ~np.isnan(labels) if labels.dtype.kind == "f" else labels >= 0
+        if chosen is None and isinstance(predicted, NodePredictions):
+            chosen = predicted.calibrates
         chosen = np.flatnonzero(has_label) if chosen is None else chosen
         if not len(chosen):
             raise BGCLError("No node is labeled, so none is known. Label some nodes, or leave out 'predicted'.")

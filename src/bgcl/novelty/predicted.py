@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bgcl.arguments import shown
-from bgcl.downstream.prediction import NodePredictions
+from bgcl.downstream.node_predictions import NodePredictions
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import Uncertainty
 

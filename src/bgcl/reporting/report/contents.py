@@ -14,8 +14,8 @@ import numpy.typing as npt
 from bgcl import __version__
 from bgcl.arguments import check_model, whole
 from bgcl.downstream.evaluation import SplitResult
+from bgcl.downstream.node_predictions import NodePredictions
 from bgcl.downstream.numbers import predict_numbers
-from bgcl.downstream.prediction import NodePredictions
 from bgcl.downstream.splits import has_numbers, labels_of
 from bgcl.errors import BGCLError
 from bgcl.measures.metrics import Reliability

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from bgcl.downstream.evaluation import default_training_draws
 from bgcl.downstream.label_spreading import LabelSpreading
-from bgcl.downstream.prediction import NodePredictions, Prediction
+from bgcl.downstream.node_predictions import NodePredictions
+from bgcl.downstream.prediction import Prediction
 from bgcl.model.posterior import Moments, RunningMoments
 from bgcl.progress import with_progress
 from bgcl.reporting.report.node_map import CLOUD

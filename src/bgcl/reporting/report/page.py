@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from bgcl.downstream.kept_results import KeptResults
-    from bgcl.downstream.prediction import NodePredictions
+    from bgcl.downstream.node_predictions import NodePredictions
     from bgcl.estimator import BGCL
     from bgcl.reporting.report.figures import Figures
 
