@@ -117,16 +117,16 @@ def cost_of(data: Data, settings: Settings) -> Cost:
     elif settings.batches > 1:
         steps, step_nodes = settings.batches, nodes / settings.batches
         step_entries = entries / settings.batches
-    columns = inputs + sum(settings.widths)
+    columns = inputs + settings.members * sum(settings.widths)
     compared = min(step_nodes, settings.loss_nodes or step_nodes) if settings.objective == "infonce" else 0
     step = COPIES * 4 * step_nodes * columns + 8 * step_entries
-    step += min(settings.memory_budget * 2**20, 12 * compared**2)
+    step += settings.members * min(settings.memory_budget * 2**20, 12 * compared**2)
     share = nonzero / max(nodes * width, 1)
     weights = share * inputs * settings.widths[0] + sum(
         a * b for a, b in zip(settings.widths, settings.widths[1:], strict=False)
     )
-    products = 6 * 2 * step_nodes * weights + 18 * compared**2 * settings.widths[-1]
-    gathered = 0 if settings.encoder == "mlp" else 6 * 4 * step_entries * sum(settings.widths)
+    products = settings.members * (6 * 2 * step_nodes * weights + 18 * compared**2 * settings.widths[-1])
+    gathered = 0 if settings.encoder == "mlp" else 6 * 4 * step_entries * settings.members * sum(settings.widths)
     seconds = steps * (products / (GFLOPS * 1e9) + gathered / BYTES_A_SECOND + 0.005)
     return Cost(int(stored + step), seconds)
 

@@ -23,6 +23,7 @@ FOR_OTHER_ENCODERS: dict[str, Any] = {
     "norm": "none",
     "row_norm": "length",
     "parts": ("encoder",),
+    "members": 1,
     "epochs": 300,
     "lr_weights": 0.001,
     "weight_decay": 5e-9,
@@ -50,6 +51,8 @@ def fill(values: dict[str, Any]) -> dict[str, Any]:
         own["drop"] = ("entries",)
     if values.get("batches", 1) != 1:
         own["batch_nodes"] = None
+    if "module" in (encoder, objective):
+        own["members"] = 1
     found = own | values
     of_random_nodes = found.get("batch_nodes", True) is not None and found.get("neighbors") is None
     return {"until_settled": of_random_nodes and values.get("epochs") is None} | found

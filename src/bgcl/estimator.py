@@ -58,6 +58,7 @@ class BGCL(ReadyModel, HistoryPlots):
         jump: hand on the output of the "last" layer, or those of all layers: "concatenate" or "max".
         hops: how many hops the encoder "hops" keeps.
         heads: attention heads of the encoder "gat".
+        members: encoders that are trained side by side, each from a start of its own.
         row_norm: divide each node's attributes by their "length", their "sum", or by nothing ("none"). "auto" also
             weighs columns, and takes ranks of dense numbers.
         parts: the parts of the embedding, one sentence for each, such as `["encoder", "attributes hop 1"]`.

@@ -42,6 +42,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         jump: Literal["last", "concatenate", "max"] | Default = DEFAULT,
         hops: int | Default | None = DEFAULT,
         heads: int | Default | None = DEFAULT,
+        members: int | Default = DEFAULT,
         row_norm: Literal["auto", "length", "sum", "none"] | Default = DEFAULT,
         parts: Sequence[str] | Default = DEFAULT,
         part_width: int | Default = DEFAULT,
@@ -88,6 +89,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         self.jump = jump
         self.hops = hops
         self.heads = heads
+        self.members = members
         self.row_norm = row_norm
         self.parts = parts
         self.part_width = part_width

@@ -9,7 +9,8 @@ from pydantic import Field, field_validator, model_validator
 
 from bgcl.augmentation.language import check_mask, parse_mask
 from bgcl.augmentation.masks import Mask
-from bgcl.defaults import ENCODERS, OBJECTIVES, PYG, SPECIFIC, TAKES_POSITIVES, fill
+from bgcl.combined_settings import check_combination
+from bgcl.defaults import fill
 from bgcl.errors import BGCLError, nearest
 from bgcl.validation import CheckedSettings, Number, Whole, Width
 
@@ -77,6 +78,9 @@ class EncoderSettings(CheckedSettings):
     )
     heads: Annotated[Whole, Field(ge=1, le=256)] | None = Field(
         default=None, description="attention heads of the encoder 'gat'"
+    )
+    members: Annotated[Whole, Field(ge=1, le=64)] = Field(
+        default=2, description="encoders that are trained side by side, each from a start of its own"
     )
     row_norm: Literal["auto", "length", "sum", "none"] = Field(
         default="auto",
@@ -241,7 +245,7 @@ class Settings(
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Settings":
-        self._check_names()
+        check_combination(self)
         blocks = {mask.blocks for mask in self.masks() if mask.blocks > 1}
         if len(blocks) > 1:
             raise BGCLError(f"All masks with blocks must have the same number of blocks. Got {sorted(blocks)}.")
@@ -255,48 +259,6 @@ class Settings(
                 )
         self.beta_prior()
         return self
-
-    def _check_names(self) -> None:
-        if self.encoder not in ENCODERS and not self.encoder.startswith(PYG):
-            raise BGCLError(f"Unknown encoder '{self.encoder}'. {nearest(self.encoder, ENCODERS)}")
-        if self.objective not in OBJECTIVES:
-            raise BGCLError(f"Unknown objective '{self.objective}'. {nearest(self.objective, OBJECTIVES)}")
-        for owner, settings in SPECIFIC.items():
-            kind = "encoder" if owner in ENCODERS else "objective" if owner in OBJECTIVES else "rate_rule"
-            chosen = getattr(self, kind)
-            for name in settings:
-                if (getattr(self, name) is None) == (chosen == owner):
-                    verb = "needs" if chosen == owner else "does not have"
-                    shown = kind.replace("_", " ")
-                    raise BGCLError(f"The {shown} '{chosen}' {verb} the setting '{name}'. It belongs to '{owner}'.")
-        if self.rate_rule == "evidence" and self.rate_nodes is not None:
-            raise BGCLError(
-                "The rate rule 'evidence' does not have the setting 'rate_nodes'. It belongs to 'adversary'."
-            )
-        if self.rate_rule == "adversary" and self.draw_scale is None:
-            raise BGCLError("The rate rule 'adversary' does not infer rates for draws: give 'draw_scale', such as 0.4.")
-        if self.encoder in ("hops", "module") and (self.skip or self.jump != "last"):
-            raise BGCLError(f"The encoder '{self.encoder}' does not have the settings 'skip' and 'jump'.")
-        if self.neighbors is not None and (self.encoder == "mlp" or self.batch_nodes is None):
-            raise BGCLError(
-                "'neighbors' needs an encoder with layers that look at neighbors, such as 'gcn', and the number of "
-                "seeds in a batch, 'batch_nodes'."
-            )
-        if self.neighbors is not None and self.objective == "infomax":
-            raise BGCLError("The objective 'infomax' compares nodes with all others, so it cannot take 'neighbors'.")
-        if self.batch_nodes is not None and self.encoder != "mlp" and self.neighbors is None:
-            raise BGCLError(
-                f"'batch_nodes' needs an encoder that looks at one node at a time (mlp), not '{self.encoder}'. Use "
-                "'batches' instead."
-            )
-        if self.until_settled and self.batch_nodes is None:
-            raise BGCLError("'until_settled' needs batches of random nodes ('batch_nodes'): give 'epochs' instead.")
-        if self.batch_nodes is not None and self.batches > 1:
-            raise BGCLError("Give either 'batch_nodes' or 'batches', not both.")
-        if any(mask.on == "positives" for mask in self.masks()) and self.objective not in TAKES_POSITIVES:
-            raise BGCLError(
-                f"The objective '{self.objective}' has no positive pairs, so 'neighbors' cannot be dropped."
-            )
 
     @property
     def layers(self) -> int:

@@ -195,7 +195,7 @@ def finished(numbers: Tensor) -> Tensor:
     in wrapping arithmetic without signs. In 32 bits, unlike in 64, processors compute eight of these at once.
 
     >>> finished(torch.tensor([0, 1, 2], dtype=torch.int32)).tolist()
-    [0, 1753845952, -787005442]
+    [0, 1753845952, -787275391]
     """
     shifted = torch.empty_like(numbers)
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B - (1 << 32)), (16, 1)):

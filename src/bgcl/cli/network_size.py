@@ -13,6 +13,6 @@ def check_network_fits(settings: "Settings", attributes: int) -> None:
     from bgcl.data.memory import check_fits
 
     widths = (attributes, *settings.widths)
-    weights = sum(before * after for before, after in zip(widths, settings.widths, strict=False))
+    weights = settings.members * sum(before * after for before, after in zip(widths, settings.widths, strict=False))
     shown = ", ".join(map(str, settings.widths))
     check_fits(BYTES_OF_A_WEIGHT * weights, f"A network with the widths {shown}", "Lower 'widths'.")

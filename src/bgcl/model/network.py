@@ -59,7 +59,7 @@ class Network(nn.Module):
                 "time does not notice. Choose another encoder, such as 'gcn'."
             )
         widths = self.scaling.width, self.encoder.width, settings.part_width
-        self.parts = Parts(settings.parts, *widths, nodes, relations)
+        self.parts = Parts(settings.parts, *widths, nodes, relations, settings.members)
         self.augmentation = Augmentation(
             settings.masks(),
             self.encoder.masked_layers,

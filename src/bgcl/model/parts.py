@@ -142,13 +142,15 @@ class Parts(nn.Module):
         width: width of the parts that are not trained; less if there are fewer attributes.
         nodes: nodes of the training graph, if a fitted state is to be loaded.
         relations: number of relations of the graph.
+        members: encoders whose outputs are side by side.
     """
 
     def __init__(
         self, sentences: Sequence[str], width_in: int, encoder_width: int, width: int, nodes: int = 0,
-        relations: int = 1,
+        relations: int = 1, members: int = 1,
     ) -> None:  # fmt: skip
         super().__init__()
+        self.members = members
         self.parts = parts_of(sentences, relations)
         self.as_it_is = tuple(sentences) == ENCODER
         own = {"encoder": encoder_width, "attributes": min(width, width_in), "structure": width}
@@ -194,12 +196,18 @@ class Parts(nn.Module):
         rank = min(most, width, graph.nodes)
         return right_directions(matrix.times, matrix.transposed_times, width, rank, generator)
 
+    def unit(self, encoded: Tensor) -> Tensor:
+        """The encoder's output `(N, w)` with rows of length one, to which each member adds as much."""
+        if self.members > 1:
+            encoded = F.normalize(encoded.unflatten(1, (self.members, -1)), dim=2).flatten(1)
+        return F.normalize(encoded, dim=1)
+
     @torch.no_grad()
     def alike(self, graph: PreparedGraph, encoded: Tensor) -> dict[Among, PreparedGraph]:
         """The graphs of alike nodes that the parts need, from the encoder's output without masks, `(N, w)`."""
         found: dict[Among, PreparedGraph] = {}
         for among in {part.among: None for part in self.parts if part.among}:
-            start = F.normalize(encoded, dim=1)
+            start = self.unit(encoded)
             vectors = DIFFUSED.propagated(Propagation(graph), start) if among == "alike neighborhoods" else start
             found[among] = among_alike(graph, vectors, and_neighbors=among == "alike and neighbors")
         return found
@@ -224,7 +232,7 @@ class Parts(nn.Module):
         made = []
         for i, part in enumerate(self.parts):
             if part.source == "encoder":
-                start = F.normalize(encoded, dim=1)
+                start = self.unit(encoded)
             elif part.source == "attributes":
                 start = masked_product(graph.features, mask, getattr(self, f"directions_{i}"))
             else:

@@ -48,7 +48,7 @@ class ConnectionsOnDisk:
 def encoded_rows(network: Network, scaled: DiskArray, start: int, stop: int) -> Tensor:
     """The encoder's output for some rows without masks, with rows of length one, `(n, w)`."""
     features = rows_of(scaled, start, stop)
-    return F.normalize(network.encoder(alone(features, start)), dim=1)
+    return network.parts.unit(network.encoder(alone(features, start)))
 
 
 def alone(features: Tensor, start: int) -> PreparedGraph:

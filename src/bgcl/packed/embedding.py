@@ -16,7 +16,6 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from bgcl.augmentation.noise import Noise
 from bgcl.augmentation.views import LayerMask, View
@@ -125,7 +124,7 @@ class PackedEmbedder:
                 inputs = network.encoder.inputs(block)
                 masks = network.augmentation.draw(view, block, inputs, noise, hard=hard, scale=scale)
             if "encoder" in self.sources:
-                encoded = F.normalize(network.encoder(block, masks), dim=1)
+                encoded = network.parts.unit(network.encoder(block, masks))
                 self.sources["encoder"].write_rows(start, encoded)
             if directions:
                 mask = LayerMask() if masks is None else masks[0]

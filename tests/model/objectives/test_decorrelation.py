@@ -23,6 +23,7 @@ class Given(Step):
 
     def __init__(self, o: Tensor, t: Tensor, most: int | None = None) -> None:
         self.vectors, self.generator, self.most = {"o": o, "t": t}, seeded(0), most
+        self.graph = random_graph(2)  # all its nodes are in the loss
 
     def encode(self, view: str, **options: object) -> Tensor:
         return self.vectors[view]

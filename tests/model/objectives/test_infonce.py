@@ -61,6 +61,7 @@ class Given(Step):
     def __init__(self, o: Tensor, t: Tensor, positives: dict[str, Positives] | None = None, most: int | None = None):
         self.vectors, self.positives, self.generator, self.most = {"o": o, "t": t}, positives or {}, seeded(0), most
         self.draw_positives = self.positives.get
+        self.graph = random_graph(2)  # all its nodes are in the loss
 
     def encode(self, view: str, **options: object) -> Tensor:
         return self.vectors[view]

@@ -57,6 +57,7 @@ def make_encoder(width_in: int, settings: Settings, module: "nn.Module | None" =
         )
         return encoder
 
+    from bgcl.model.encoders.members import with_members
     from bgcl.model.encoders.relational import for_relations
 
-    return for_relations(make, relations)
+    return with_members(lambda: for_relations(make, relations), settings.members)

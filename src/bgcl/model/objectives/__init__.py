@@ -13,6 +13,15 @@ def make_objective(encoder: "Encoder", settings: Settings, given: "Objective | N
     """The objective that the settings name, or the one that the user gave."""
     if settings.objective == "module":
         return _given(given)
+    if settings.members == 1:
+        return _objective(encoder, settings)
+    from bgcl.model.objectives.members import OfMembers
+
+    return OfMembers([_objective(member, settings) for member in encoder.encoders])  # type: ignore[arg-type, union-attr]
+
+
+def _objective(encoder: "Encoder", settings: Settings) -> "Objective":
+    """The objective of one encoder."""
     width = encoder.width
     if settings.objective == "decorrelation":
         from bgcl.model.objectives.decorrelation import Decorrelation
