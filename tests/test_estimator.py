@@ -48,7 +48,7 @@ def test_draws_come_sample_axis_first(model, graph):
 def test_the_widths_of_the_parts_are_known(graph):
     assert small_model(graph).parts_ == (4,)
     parts = ("attributes hop 1", "encoder", "structure")
-    assert small_model(graph, "default", parts=parts).parts_ == (3, 4, 3)
+    assert small_model(graph, "default", parts=parts).parts_ == (3, 8, 3)  # two members
     with pytest.raises(NotFittedError):
         _ = BGCL().parts_
 
@@ -266,7 +266,7 @@ def test_a_copy_of_a_model_gives_the_same_draws_and_is_independent(model, graph)
     twin = copy.deepcopy(model)
     assert torch.equal(twin.sample(graph, 2), model.sample(graph, 2))
     with torch.no_grad():
-        twin.network_.encoder.layers[0].weight.zero_()
+        next(twin.network_.encoder.parameters()).zero_()
     assert not torch.equal(twin.sample(graph, 2), model.sample(graph, 2))
 
 

@@ -75,7 +75,7 @@ def test_every_objective_has_an_outcome_with_gradients_for_weights_and_rates(enc
     network, graph = ready(words(), encoder=encoder, objective=objective, drop="entries", rate_rule="adversary")
     found = network.outcome(graph, seeded(2))
     assert isinstance(found, Outcome)
-    assert found.embeddings.shape == (12, 4)
+    assert found.embeddings.shape == (12, network.encoder.width)
     assert found.nodes == 12
     weights, rates = list(network.encoder.parameters()), list(network.augmentation.parameters())
     of_weights = torch.autograd.grad(found.loss, weights, retain_graph=True)
@@ -109,11 +109,12 @@ def test_the_embedding_of_the_default_has_parts_of_the_attributes_the_structure_
     network, graph = ready(words(sparse=sparse))
     sources = [sentence.split()[0] for sentence in network.settings.parts]
     assert set(sources) == {"attributes", "structure", "encoder"}
-    assert network.parts.widths == tuple(4 if source == "encoder" else 3 for source in sources)
+    assert network.parts.widths == tuple(8 if source == "encoder" else 3 for source in sources)  # two members
     embedded = network.embed(graph)
     parts = dict(zip(network.settings.parts, embedded.split(network.parts.widths, dim=1), strict=True))
-    torch.testing.assert_close(parts["encoder"], F.normalize(network.encoder(graph), dim=1))
     encoded = network.encoder(graph)
+    members = [F.normalize(member, dim=1) for member in encoded.chunk(2, 1)]
+    torch.testing.assert_close(parts["encoder"], torch.cat(members, 1) / 2**0.5)
     among = {name: Propagation(alike) for name, alike in network.parts.alike(graph, encoded).items()}
     torch.testing.assert_close(embedded, network.parts(graph, encoded, None, None, among))
 
@@ -177,7 +178,7 @@ def test_a_network_learns_scales_and_directions_from_a_graph():
 
 def test_dense_numbers_have_more_inputs_of_the_neighborhood_and_the_papers_encoder_has_not():
     graph = make_graph(random_adjacency(12), random_features(12, 5) - 1, double=False)
-    network, scaled = ready(graph, dense=True)
+    network, scaled = ready(graph, dense=True, members=1)
     assert to_dense(scaled.features).shape == (12, network.scaling.width) == (12, 18)
     assert network.encoder.layers[0].weight.shape == (18, 8)
     assert network.embed(scaled).shape == (12, sum(network.parts.widths))
@@ -187,7 +188,7 @@ def test_dense_numbers_have_more_inputs_of_the_neighborhood_and_the_papers_encod
 
 
 def test_the_slow_copy_of_the_bootstrap_starts_as_the_encoder():
-    network, graph = ready(words(), objective="bootstrap")
+    network, graph = ready(words(), objective="bootstrap", members=1)
     slow = [module for module in network.objective.modules() if type(module) is type(network.encoder)]
     assert len(slow) == 1
     torch.testing.assert_close(slow[0](graph), network.encoder(graph))

@@ -155,5 +155,5 @@ def test_pairs_of_views_are_outputs_of_the_encoder_before_the_parts(scale: float
     for i, (o, t) in enumerate(pairs_of_views(network, graph, 3, 0, scale=scale)):
         assert torch.equal(o, network.encode("o", graph, CountedNoise.of_draw(0, 2 * i), scale=scale))
         assert torch.equal(t, network.encode("t", graph, CountedNoise.of_draw(0, 2 * i + 1), scale=scale))
-        assert o.shape == t.shape == (12, 4)
+        assert o.shape == t.shape == (12, 8)  # two members
         assert not o.requires_grad

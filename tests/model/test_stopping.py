@@ -85,7 +85,7 @@ def test_an_interrupted_run_ends_at_the_same_epoch(graph, tmp_path) -> None:
 
 
 def test_the_criterion_is_the_likelihood_of_two_views_of_each_node(graph) -> None:
-    model = bgcl.BGCL(**SMALL, epochs=1).fit(graph, progress=False)
+    model = bgcl.BGCL(**SMALL, members=1, epochs=1).fit(graph, progress=False)
     from bgcl.graph.node_batches import NodeBatches
 
     network, ready = model._ready(graph)

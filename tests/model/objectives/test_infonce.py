@@ -294,7 +294,7 @@ def test_without_kept_neighbors_the_loss_is_that_without_neighbors(sparse: bool)
 
 def test_the_networks_positives_are_the_kept_neighbors() -> None:
     graph = random_graph(9, 5, double=False)
-    network = Network(5, make_settings(drop=["entries at 0.4", "neighbors at 0.5"], widths=(6, 4)))
+    network = Network(5, make_settings(drop=["entries at 0.4", "neighbors at 0.5"], widths=(6, 4), members=1))
     network.reset_parameters(seeded(0))
     generator = seeded(1)
     o, t = (network.encode(view, graph, NoiseStream(generator)).detach().numpy() for view in ("o", "t"))
