@@ -199,7 +199,7 @@ class Parts(nn.Module):
     def unit(self, encoded: Tensor) -> Tensor:
         """The encoder's output `(N, w)` with rows of length one, to which each member adds as much."""
         if self.members > 1:
-            encoded = F.normalize(encoded.unflatten(1, (self.members, -1)), dim=2).flatten(1)
+            encoded = F.normalize(encoded.reshape(len(encoded), self.members, -1), dim=2).flatten(1)
         return F.normalize(encoded, dim=1)
 
     @torch.no_grad()

@@ -17,7 +17,7 @@ def make_objective(encoder: "Encoder", settings: Settings, given: "Objective | N
         return _objective(encoder, settings)
     from bgcl.model.objectives.members import OfMembers
 
-    return OfMembers([_objective(member, settings) for member in encoder.encoders])  # type: ignore[arg-type, union-attr]
+    return OfMembers([_objective(member, settings) for member in encoder.encoders])  # type: ignore[union-attr]
 
 
 def _objective(encoder: "Encoder", settings: Settings) -> "Objective":
