@@ -160,9 +160,6 @@ class DrawsBySize:
     def draws(self, data: Data, samples: int, *, seed: int | None = None):
         return iter(torch.as_tensor(self.by_size[data.num_nodes][:samples]))
 
-    def in_blocks(self, data: Data) -> None:
-        return None
-
 
 def test_with_labels_from_another_graph_nodes_are_matched_by_id():
     """A loop over the nodes of the new graph finds the head that predicts each of them."""
