@@ -8,6 +8,7 @@ from bgcl.measures.uncertainty import uncertainty
 from bgcl.model import Record
 from bgcl.reporting.report.contents import LIKELIEST, MEANINGS, Contents
 from bgcl.reporting.report.node_map import NodeMap
+from bgcl.reporting.report.trust import LEVELS, NEAR, SetLevels, UnknownNodes
 
 NAMES = ["Neural nets", "Theory", "Genetic algorithms", "Probabilistic methods", "Case based", "Rule learning", "Other"]
 
@@ -42,7 +43,25 @@ def make_contents(
         scores=scores,
         reliability=bins,
         history=make_history(epochs),
+        unknown=make_unknown(random, nodes, label),
+        sets=None if probability is None else make_sets(probability),
     )
+
+
+def make_unknown(random, nodes: int, label: np.ndarray, listed: int = 30) -> UnknownNodes:
+    """Some nodes that are said to be strange, with other nodes that are said to be near."""
+    chosen = random.permutation(nodes)[:listed]
+    near = np.stack([random.permutation(nodes)[:NEAR] for _ in chosen])
+    near[0, -1] = -1
+    return UnknownNodes(
+        chosen, np.arange(1, len(chosen) + 1) / nodes, ["it does not fit its neighbors"] * len(chosen), near
+    )
+
+
+def make_sets(probability: np.ndarray) -> SetLevels:
+    """Sets of the likeliest classes; the higher the level, the lower the probability that is needed."""
+    needed = 1 - np.array(LEVELS)
+    return SetLevels(np.array(LEVELS), (probability[None] >= needed[:, None, None]).sum(2), needed, 300)
 
 
 def _predictions(random, group, width, label, classes, measures):

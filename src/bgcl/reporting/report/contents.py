@@ -26,6 +26,7 @@ from bgcl.progress import status
 from bgcl.reporting.report.draw_summary import DrawSummary
 from bgcl.reporting.report.figures import Figures, class_figures
 from bgcl.reporting.report.node_map import NodeMap, make_map
+from bgcl.reporting.report.trust import SetLevels, UnknownNodes, cost_figures, set_levels, unknown_nodes
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -48,6 +49,7 @@ MEANINGS = {
     "variation_ratio": ("Variation ratio", "share of draws that do not predict the most frequent class"),
     "variance": ("Variance", "of the predicted number"),
     "epistemic": ("Epistemic part", "the part of the variance on which the draws disagree"),
+    "strangeness": ("Strangeness", "the share of known nodes that are less strange, by attributes, edges and labels"),
     "astd": ("ASTD", "how much the embedding varies from draw to draw; needs no labels"),
     "disagreement": ("Disagreement", "how much pairs of draws disagree about which node this is; needs no labels"),
 }
@@ -72,6 +74,8 @@ class Contents:
     figures: list[Figures] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what is missing from the page, and why
     relations: tuple[str, ...] = ()  # names of the relations of the graph, if it has some
+    unknown: UnknownNodes | None = None
+    sets: SetLevels | None = None
 
     @property
     def first_measure(self) -> str:
@@ -127,10 +131,14 @@ def gather(
         notes.append(f"The graph is too large for the disagreement of draws, which compares each node with {MOST:,}.")
     else:
         measures["disagreement"] = disagreement
+    with status("Comparing nodes with known ones", show=progress):
+        measures["strangeness"], unknown = unknown_nodes(model, data, predictions, seed)
     label, present = _labels(data)
     likeliest, probability, scores, bins = _predictions(predictions, label)
     classes = _class_names(data, present)
     figures = [] if likeliest is None else class_figures(label, likeliest[:, 0], classes)
+    cost = None if predictions is None else cost_figures(predictions)
+    figures += [] if cost is None else [cost]
     beside = None if predictions is None or compare is None else compare(predictions)
     figures += [] if beside is None else [beside]
     map_seed = model.settings_.seed if seed is None else seed
@@ -152,6 +160,8 @@ def gather(
         figures=figures,
         notes=notes,
         relations=model.graph_.relations,
+        unknown=unknown,
+        sets=None if predictions is None else set_levels(predictions),
     )
 
 

@@ -38,7 +38,19 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 FULL = 65_535  # the largest 16-bit number
-SCRIPTS = ("arrays", "colors", "raster", "node_map", "charts", "threshold", "curves", "figures", "table", "page")
+SCRIPTS = (
+    "arrays",
+    "colors",
+    "raster",
+    "node_map",
+    "charts",
+    "threshold",
+    "curves",
+    "figures",
+    "table",
+    "trust",
+    "page",
+)
 
 
 def report(
@@ -148,6 +160,16 @@ def payload(contents: Contents) -> dict[str, Any]:
         found["likeliest"] = _pack(contents.likeliest, "<u2")
         found["probability"] = _pack(np.rint(contents.probability * FULL), "<u2")
         found["shown_classes"] = contents.likeliest.shape[1]
+    if (unknown := contents.unknown) is not None:
+        found["unknown"] = {
+            "nodes": unknown.nodes.tolist(), "novelty": unknown.novelty.tolist(), "reasons": unknown.reasons,
+            "nearest": unknown.nearest.tolist(),
+        }  # fmt: skip
+    if (sets := contents.sets) is not None:
+        found["sets"] = {
+            "levels": sets.levels.tolist(), "size": _pack(sets.size, "<u2"), "needed": sets.needed.tolist(),
+            "calibration": sets.calibration,
+        }  # fmt: skip
     if (bins := contents.reliability) is not None:
         found["reliability"] = {
             "confidence": bins.confidence.tolist(), "accuracy": bins.accuracy.tolist(), "count": bins.count.tolist(),

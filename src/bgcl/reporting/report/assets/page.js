@@ -59,6 +59,8 @@ function showDetails(i) {
   const rows = [], row = (name, value, style) => rows.push(make("dt", {}, name), make("dd", style ? { class: style } : {}, value));
   if (labeled) row("Label", nameOf(label[i]));
   if (predicts) row("Predicted", nameOf(predicted(i)), label[i] >= 0 && !correct(i) ? "differs" : "");
+  const set = setsPanel.of(i);
+  if (set) row(...set);
   const parts = [make("dl", {}, ...rows)];
   if (predicts) parts.push(probabilityBars(i));
   const shares = [...measures.values()].flatMap((m) => {
