@@ -183,7 +183,7 @@ def test_a_page_without_labels_has_the_measures_that_need_none(encoder):
     data.y = None
     model = BGCL(**narrow(encoder), epochs=1).fit(data, progress=False)
     found = gather(model, data, samples=12, tsne=False)
-    assert list(found.measures) == ["astd", "disagreement"]
+    assert list(found.measures) == ["strangeness", "astd", "disagreement"]
     assert found.first_measure == "astd"
     assert found.likeliest is None
     assert "no labels" in found.notes[0]

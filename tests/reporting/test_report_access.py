@@ -22,7 +22,7 @@ def test_everything_can_be_reached_by_tab_and_has_a_name(page):
 def test_every_section_is_named_by_its_heading(page):
     names = page.evaluate("""() => [...document.querySelectorAll("section, aside, [role=region]")].map(
         e => document.getElementById(e.getAttribute("aria-labelledby"))?.textContent)""")
-    assert len(names) == 9
+    assert len(names) == 12
     assert all(names)
 
 
