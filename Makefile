@@ -10,7 +10,7 @@ install-pip = $(1)/bin/python -m pip install -q
 install-uv = uv pip install -q --python $(1)
 install = $(call install-$(INSTALLER),$(1))
 
-.PHONY: help demo test page oldest newest lint types workflows bench torture fuzz docs dist wheel clean
+.PHONY: help demo test page oldest newest lint types workflows bench torture kills fuzz docs dist wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1  /p' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ bench: $(VENV)/.dev ## speed and memory, as ratios to named alternatives
 
 torture: $(VENV)/.dev ## disturb trainings and commands in every way, and write the counts to results/torture.json
 	$(BIN)/python scripts/torture.py
+
+kills: $(VENV)/.dev ## kill one of two training processes ten times, and compare the model with that of one process
+	$(BIN)/python scripts/kills.py
 
 FUZZ_SECONDS ?= 1800
 fuzz: $(VENV)/.dev ## feed damaged files to every reader, for half an hour or FUZZ_SECONDS

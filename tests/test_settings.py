@@ -204,7 +204,10 @@ def test_settings_that_are_none_are_left_out_of_json() -> None:
     written = settings.to_json()
     assert "loss_nodes" not in written
     of_others = {"hops", "heads", "decorrelation_weight", "momentum"}
-    assert written.keys() == Settings.model_fields.keys() - {"loss_nodes", "epochs", "batch", "neighbors"} - of_others
+    assert (
+        written.keys()
+        == Settings.model_fields.keys() - {"loss_nodes", "epochs", "batch", "neighbors", "batches_per_step"} - of_others
+    )
     assert Settings(**written) == settings
 
 

@@ -8,6 +8,7 @@ from bgcl import BGCL
 from bgcl.data.pyg import check_graph
 from bgcl.graph.clusters import Batches
 from bgcl.graph.prepared import prepare
+from bgcl.model.global_step import Source
 from bgcl.model.network import Network
 from bgcl.model.training import Training
 from bgcl.settings import Settings
@@ -42,6 +43,11 @@ def begin(graph: Data, kind: dict = PAPER, **settings) -> Training:
     """A training on the whole graph before its first step."""
     chosen = Settings(**SMALL | kind | settings)
     return Training(Network(12, chosen), Batches(prepare(check_graph(graph), row_norm="sum")), chosen)
+
+
+def whole(training: Training) -> list[Source]:
+    """A step on the whole graph."""
+    return [Source(iter([training.batches.graph]), training.generator)]
 
 
 def parameters(model: BGCL) -> dict[str, torch.Tensor]:

@@ -1,3 +1,4 @@
 from bgcl.cli import main
 
-main()
+if __name__ == "__main__":  # a process that this one starts imports this module too
+    main()

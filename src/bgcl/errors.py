@@ -24,6 +24,14 @@ class InterruptedRunError(Exception):
     """The user stopped a run. The message says what was saved and how to continue. The exit code is 130."""
 
 
+class SaidElsewhereError(BGCLError):
+    """An error of several processes, which the main process prints."""
+
+
+class LostProcessError(Exception):
+    """Another process of the same training has ended. The exit code is 1."""
+
+
 def nearest(word: object, known: Iterable[str]) -> str:
     """Suggest the known words that are most similar to a misspelled one, or list all of them.
 

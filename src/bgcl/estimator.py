@@ -12,21 +12,20 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from bgcl import checkpoint
+from bgcl import checkpoint, fitting
 from bgcl.arguments import flag, path_of, seed_or, whole
 from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.batching import check_cost
 from bgcl.data.pyg import check_graph, warn_of_unused
 from bgcl.errors import BGCLError
-from bgcl.files import Spare, sole_use
+from bgcl.files import sole_use
 from bgcl.measures.disagreement import disagreement
-from bgcl.model.network import Network
 from bgcl.model.objectives.base import Objective
 from bgcl.model.posterior import Moments, anchored_log_likelihoods, draws, moments, pairs_of_views
-from bgcl.model.training import Record, Training
+from bgcl.processes.team import Team
 from bgcl.progress import status, with_progress
 from bgcl.ready_graph import check_device
-from bgcl.ready_model import NotFittedError, ReadyModel, fit_graph, is_dense, memo_of, ready_graph
+from bgcl.ready_model import NotFittedError, ReadyModel, memo_of, ready_graph
 from bgcl.reporting.history_plots import HistoryPlots
 from bgcl.reporting.progress import Progress, check_progress, reporter, shows_line
 
@@ -84,6 +83,7 @@ class BGCL(ReadyModel, HistoryPlots):
         clusters_per_batch: clusters in a batch.
         batch_nodes: nodes in a batch of random nodes, for the encoder "mlp", or its seeds; None: no such batches.
         neighbors: neighbors of a node that are drawn for each layer, in batches of `batch_nodes` seeds.
+        batches_per_step: batches in a step, whose gradients are averaged. Several processes share them. None: one.
         rate_every: a drop-rate step follows every n-th encoder step.
         loss_nodes: nodes in the loss of an encoder step; None: all.
         rate_nodes: nodes in the loss of a drop-rate step; None: all.
@@ -130,32 +130,27 @@ class BGCL(ReadyModel, HistoryPlots):
         """
         folder = None if out is None else path_of("'out'", out)
         check_progress(progress)
-        with contextlib.nullcontext() if folder is None else sole_use(folder):
-            return self._fit(data, folder, flag("resume", resume), progress)
+        team = Team.current()
+        with sole_use(folder) if folder is not None and team.is_main else contextlib.nullcontext():
+            return self._fit(data, folder, flag("resume", resume), progress if team.is_main else False, team)
 
-    def _fit(self, data: Data, folder: Path | None, resume: bool, progress: Progress) -> Self:
-        checked = check_graph(data)
-        warn_of_unused(data)
-        settings = self._settings(checked)
-        check_cost(checked, settings)
-        ready = ready_graph(checked, settings)
-        network = Network(
-            ready.facts.num_attributes, settings, dense=is_dense(ready),
-            relations=len(ready.facts.relations), **copy.deepcopy(self._modules()),
-        ).to(settings.device)  # fmt: skip
-        generator = torch.Generator(settings.device).manual_seed(settings.seed)
-        with status("Preparing the graph", show=shows_line(progress)):
-            ready.scaled = fit_graph(network, ready, generator)
-        training = Training(network, ready.batches(settings), settings)
-        history = checkpoint.resume(training, settings, ready.facts, folder) if resume else []
+    def _fit(self, data: Data, folder: Path | None, resume: bool, progress: Progress, team: Team) -> Self:
+        with team.agreed():
+            checked = check_graph(data)
+            warn_of_unused(data)
+            settings = self._settings(checked)
+            check_cost(checked, settings)
+            ready = ready_graph(checked, settings)
+            with status("Preparing the graph", show=shows_line(progress)):
+                network, batches = fitting.prepare(ready, settings, copy.deepcopy(self._modules()))
+            fitting.check_team(team, settings, network)
+        fitting.agree(team, settings, ready, batches)
+        training, self.history_ = fitting.begin(network, batches, settings, ready, team, folder, resume)
         self.settings_, self.network_, self.graph_ = settings, network, ready.facts
         self.recipe_ = ready.checked.recipe if "recipe" in ready.checked else None
-        self.history_: list[Record] = history
         self._memo = memo_of(data, ready)
-        with reporter(progress, settings.epochs or 0, training.epoch) as report, Spare() as spare:
-            for record in training.run():
-                if folder is not None:
-                    checkpoint.save_epoch(folder, training, record, self.graph_, self.recipe_, spare)
+        with reporter(progress, settings.epochs or 0, training.epoch) as report:
+            for record in fitting.epochs(training, folder, ready, self.recipe_):
                 self.history_.append(record)
                 report(record)
                 ready.alike = None  # if the report asked for embeddings: the next epoch changes which nodes are alike

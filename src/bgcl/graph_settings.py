@@ -31,11 +31,21 @@ def fit_to_graph(data: Data, settings: Settings, given: dict[str, Any]) -> Setti
         settings = with_batches(data, settings, given)
     if settings.epochs is None:
         changes["epochs"] = math.ceil(STEPS / steps_per_epoch(data, settings))
+    _check_batches_per_step(data, settings)
     if len(relations_of(data)) > 1:
         changes |= _for_relations(settings, given)
     if "row_norm" not in given and settings.row_norm != "auto" and getattr(data, "recipe", None) is not None:
         changes["row_norm"] = "none"
     return settings.with_changes(**changes) if changes else settings
+
+
+def _check_batches_per_step(data: Data, settings: Settings) -> None:
+    batches, several = batches_per_epoch(data, settings), settings.batches_per_step or 1
+    if several > batches > 1:
+        raise BGCLError(
+            f"'batches_per_step' is {several:,}, but an epoch of this graph has {batches:,} batches: lower it, or make "
+            "smaller batches."
+        )
 
 
 def with_batches(data: Data, settings: Settings, given: dict[str, Any]) -> Settings:
@@ -66,6 +76,11 @@ def _for_relations(settings: Settings, given: dict[str, Any]) -> dict[str, Any]:
 
 def steps_per_epoch(data: Data, settings: Settings) -> int:
     """The number of steps in an epoch."""
+    return math.ceil(batches_per_epoch(data, settings) / (settings.batches_per_step or 1))
+
+
+def batches_per_epoch(data: Data, settings: Settings) -> int:
+    """The number of batches in an epoch."""
     return settings.batches if settings.batch_nodes is None else math.ceil(data.num_nodes / settings.batch_nodes)
 
 
@@ -84,7 +99,9 @@ def describe(data: Data, settings: Settings) -> str:
 
 def describe_batches(data: Data, settings: Settings) -> str:
     """What a batch is, and what training is estimated to need, in one line."""
-    return f"{_batches_in_words(settings)}: {cost_of(data, settings)}"
+    several = settings.batches_per_step or 1
+    steps = "" if several == 1 else f", {several:,} in each step"
+    return f"{_batches_in_words(settings)}{steps}: {cost_of(data, settings)}"
 
 
 def _batches_in_words(settings: Settings) -> str:

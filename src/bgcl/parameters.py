@@ -64,6 +64,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         clusters_per_batch: int | Default = DEFAULT,
         batch_nodes: int | Default | None = DEFAULT,
         neighbors: Sequence[int] | Default | None = DEFAULT,
+        batches_per_step: int | Default | None = DEFAULT,
         rate_every: int | Default | None = DEFAULT,
         loss_nodes: int | Default | None = DEFAULT,
         rate_nodes: int | Default | None = DEFAULT,
@@ -111,6 +112,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         self.clusters_per_batch = clusters_per_batch
         self.batch_nodes = batch_nodes
         self.neighbors = neighbors
+        self.batches_per_step = batches_per_step
         self.rate_every = rate_every
         self.loss_nodes = loss_nodes
         self.rate_nodes = rate_nodes

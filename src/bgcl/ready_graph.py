@@ -22,6 +22,7 @@ from bgcl.data.structure import hashes
 from bgcl.errors import BGCLError
 from bgcl.graph.clusters import Batches
 from bgcl.graph.csr import without_beta_warning
+from bgcl.graph.epoch_batches import EpochBatches
 from bgcl.graph.neighbor_batches import NeighborBatches
 from bgcl.graph.node_batches import NodeBatches
 from bgcl.graph.prepared import PreparedGraph, mean_weight, prepare, relations_of
@@ -57,7 +58,7 @@ class ReadyGraph:
         """Name, size and fingerprint. The fingerprint is a hash, which is computed on first use."""
         return GraphFacts.of(self.checked, getattr(self.checked, "name", None) or "")
 
-    def batches(self, settings: Settings) -> Batches | NodeBatches | NeighborBatches:
+    def batches(self, settings: Settings) -> EpochBatches:
         """The batches of an epoch: random nodes, sampled neighbors, clusters, or the whole graph as one."""
         assert self.scaled is not None, "the graph has to be scaled first"
         if settings.batch_nodes is not None and settings.neighbors is not None:

@@ -167,6 +167,10 @@ class BatchingSettings(CheckedSettings):
         description="neighbors of a node that are drawn for each layer of the encoder, in batches of 'batch_nodes' "
         "seeds; None: no such batches",
     )  # fmt: skip
+    batches_per_step: Annotated[Whole, Field(ge=1, le=100_000)] | None = Field(
+        default=None,
+        description="W, batches in a step: their gradients are averaged, and several processes share them; None: one",
+    )
     rate_every: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, description="a drop-rate step follows every n-th encoder step"
     )

@@ -18,7 +18,7 @@ from bgcl.graph.prepared import prepare
 from bgcl.model.network import Network
 from bgcl.model.objectives.infonce import contrastive_loss
 from bgcl.model.training import Record, Training, TrainingError, embedding_spread
-from training import DEFAULT, PAPER, assert_equal, begin, both, fit, make, parameters, tiny_graph
+from training import DEFAULT, PAPER, assert_equal, begin, both, fit, make, parameters, tiny_graph, whole
 
 
 @pytest.fixture
@@ -41,7 +41,6 @@ def test_other_seed_other_model(graph, kind):
 @both
 def test_the_encoder_step_changes_only_the_weights_and_the_augmentation_step_only_the_rates(graph, kind):
     training = begin(graph, kind)
-    prepared = training.batches.graph
     groups = {"w": training.theta_w, "a": training.theta_a}
 
     def changed(step) -> set[str]:
@@ -53,10 +52,10 @@ def test_the_encoder_step_changes_only_the_weights_and_the_augmentation_step_onl
             if any(not torch.equal(p, q) for p, q in zip(group, before[n], strict=True))
         }
 
-    assert changed(lambda: training._encoder_step(prepared)) == {"w"}
+    assert changed(lambda: training._encoder_step(whole(training))) == {"w"}
     for parameter in training.theta_w:
         parameter.grad = None
-    assert changed(lambda: training._augmentation_step(prepared, training.rates)) == {"a"}
+    assert changed(lambda: training._augmentation_step(whole(training), training.rates)) == {"a"}
     assert all(parameter.grad is None for parameter in training.theta_w), "a gradient of the encoder was computed"
 
 
@@ -136,9 +135,9 @@ def test_a_step_that_may_use_few_nodes_has_the_loss_of_a_random_subset(graph, se
             }
             kl = float(network.augmentation.kl())
         if setting == "rate_nodes":
-            seen = training._augmentation_step(prepared, training.rates) + 0.5 * kl
+            seen = training._augmentation_step(whole(training), training.rates) + 0.5 * kl
         else:
-            seen, _ = training._encoder_step(prepared)
+            seen, _ = training._encoder_step(whole(training))
         matches = [s for s, loss in subsets.items() if loss == pytest.approx(seen, abs=1e-5)]
         assert len(matches) == 1
         chosen.add(matches[0])

@@ -76,9 +76,15 @@ class Noise(ABC):
 
 @dataclass(frozen=True)
 class NoiseStream(Noise):
-    """Numbers in turn from a generator."""
+    """Numbers in turn from a generator.
+
+    Args:
+        generator: the generator.
+        of_rates: the generator of drop rates, if it is another one: all batches of a step have the same rates.
+    """
 
     generator: torch.Generator
+    of_rates: torch.Generator | None = None
 
     def _next(self, shape: Sequence[int]) -> Tensor:
         # In float32 a number can be exactly 0. Then its logit and the gradient would be infinite.
@@ -98,7 +104,7 @@ class NoiseStream(Noise):
         return self._next(shape)
 
     def rates(self, shape: Sequence[int], device: torch.device) -> Tensor:
-        found = torch.rand(tuple(shape), generator=self.generator, device=device)
+        found = torch.rand(tuple(shape), generator=self.of_rates or self.generator, device=device)
         return found.clamp(1e-6, 1 - 1e-6)
 
     def seed(self) -> int:

@@ -28,6 +28,7 @@ from bgcl.checkpoint.contents import (
     checksum,
     with_checksum,
 )
+from bgcl.checkpoint.older import forget_older, is_older, remember_older
 from bgcl.checkpoint.reading import is_run, read
 from bgcl.checkpoint.restoring import check_same_graph, load_network, network_of, resume
 from bgcl.checkpoint.writing import save, save_epoch, write_history, write_tensors
@@ -43,10 +44,13 @@ __all__ = [
     "SavedRun",
     "check_same_graph",
     "checksum",
+    "forget_older",
+    "is_older",
     "is_run",
     "load_network",
     "network_of",
     "read",
+    "remember_older",
     "resume",
     "save",
     "save_epoch",

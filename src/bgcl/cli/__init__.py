@@ -25,7 +25,8 @@ def _run() -> NoReturn:
     import typer
 
     from bgcl.cli.commands import app
-    from bgcl.errors import BGCLError, InterruptedRunError
+    from bgcl.errors import BGCLError, InterruptedRunError, LostProcessError, SaidElsewhereError
+    from bgcl.processes.joining import start_again
 
     if hasattr(sys.stdout, "reconfigure"):  # a character that the terminal does not know is escaped, as in errors
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -34,6 +35,12 @@ def _run() -> NoReturn:
         if code == 130:  # typer turns a KeyboardInterrupt into this
             raise KeyboardInterrupt
         sys.stdout.flush()  # here, where a full disk and a closed pipe are still reported
+    except SaidElsewhereError:
+        raise SystemExit(2) from None
+    except LostProcessError as error:
+        if start_again():  # then the main process says from where all go on
+            raise SystemExit(1) from None
+        _fail(str(error), 1)
     except BGCLError as error:
         _fail(str(error), 2)
     except typer.TyperException as error:
@@ -58,8 +65,10 @@ def _run() -> NoReturn:
 
 def _fail(text: str, code: int) -> NoReturn:
     from bgcl.cli.printing import visible
+    from bgcl.processes.joining import is_main
 
-    print(f"bgcl: {visible(' '.join(text.split()))}", file=sys.stderr)
+    if is_main():  # the others say only what happens to them alone, in `bgcl.processes.joining`
+        print(f"bgcl: {visible(' '.join(text.split()))}", file=sys.stderr)
     raise SystemExit(code)
 
 

@@ -1,5 +1,6 @@
 """`bgcl train`: train on a graph."""
 
+import contextlib
 import shlex
 import sys
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli import options
+from bgcl.cli.many import in_processes
 from bgcl.cli.network_size import check_network_fits
 from bgcl.cli.opening import graph_of, is_graph_of, load_graph
 from bgcl.cli.printing import print_all_rates, print_json, rates_as_json, say
-from bgcl.errors import BGCLError, InterruptedRunError
+from bgcl.errors import BGCLError, InterruptedRunError, LostProcessError
+from bgcl.processes.joining import check_device_of_team, joined
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -63,6 +66,13 @@ def train(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the run in the folder. Default: off.")
     ] = False,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            help="Processes on this machine that share the batches of a step. If one dies, all start again from the "
+            "last epoch. Default: 1, or as many as torchrun has started."
+        ),
+    ] = None,
     tensorboard: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard to follow the training. Default: none.")
     ] = None,
@@ -80,6 +90,8 @@ def train(
     """Train a model on a graph, without using its labels."""
     for text_ in drop or []:
         _check_encoding("--drop", text_)
+    if (code := in_processes(processes)) is not None:
+        raise typer.Exit(code)
     own: dict[str, Any] = {"epochs": epochs, "seed": seed, "drop": drop, "batch": batch}
     given = {name: value for name, value in own.items() if value is not None}
     for name, value in (parse_setting(pair) for pair in set_ or []):
@@ -101,39 +113,42 @@ def train(
         raise BGCLError(f"--resume reads the graph as the run did: leave out {wrong}.")
     from bgcl import checkpoint
     from bgcl.batching import choose
+    from bgcl.cli.begun import open_or_begin
     from bgcl.estimator import BGCL
-    from bgcl.files import sole_use
     from bgcl.graph_settings import describe, describe_batches
     from bgcl.model.training import how_long
     from bgcl.ready_graph import check_device
     from bgcl.settings import make_settings
     from bgcl.unused_settings import check_used
 
-    with sole_use(out):  # from the start, so that of two trainings one is refused before it reads its graph
-        if resume:
-            saved = checkpoint.read(out)
-            model = BGCL(**dict(saved.settings.with_changes(**given)))
-            model.recipe_, model.graph_ = saved.recipe, saved.graph
-            same = nodes is None and is_graph_of(saved.recipe, graph)
-            data = graph_of(model, out, None if same else graph, nodes, quiet)
-        else:
-            if checkpoint.is_run(out) and not overwrite:
-                raise BGCLError(
-                    f"{out} already holds a run: continue it with --resume, replace it with --overwrite, or name "
-                    "another folder."
-                )
-            settings = make_settings(preset, **given)  # a wrong setting is reported before the graph is read
-            check_used(settings, given)
-            check_device(settings.device)
-            model = BGCL(preset, **given)
-            data, _ = load_graph(graph, nodes, quiet, labels, **how)
-            if not quiet:
-                print(describe(data, model.settings_for(data)), file=sys.stderr)
-                print(describe_batches(data, model.settings_for(data)), file=sys.stderr)
-                if batch is not None:
-                    print(f"Batches: {choose(data, settings)[1]}.", file=sys.stderr)
-        check_network_fits(model.settings_for(data), data.x.shape[1])
-        fit_and_save(model, data, out, graph, resume=resume, show=not quiet, tensorboard=tensorboard)
+    with joined() as team, contextlib.ExitStack() as stack:
+        show = team.is_main and not quiet
+        run = open_or_begin(team, out, stack, resume=resume, overwrite=overwrite)
+        with team.agreed():
+            if run is not None:
+                model = run.model(given)
+                same = nodes is None and is_graph_of(run.recipe, graph)
+                data = graph_of(model, out, None if same else graph, nodes, not show)
+            else:
+                given |= {} if team.size == 1 else {"batches_per_step": given.get("batches_per_step", team.size)}
+                settings = make_settings(preset, **given)  # a wrong setting is reported before the graph is read
+                check_used(settings, given)
+                check_device(settings.device)
+                model = BGCL(preset, **given)
+                data, _ = load_graph(graph, nodes, not show, labels, **how)
+            chosen = model.settings_for(data)
+            check_device_of_team(team, chosen.device)
+            check_network_fits(chosen, data.x.shape[1])
+        if show and run is None:
+            print(describe(data, chosen), file=sys.stderr)
+            print(describe_batches(data, chosen), file=sys.stderr)
+            if batch is not None:
+                print(f"Batches: {choose(data, settings)[1]}.", file=sys.stderr)
+        fit_and_save(model, data, out, graph, resume=run is not None, show=show, tensorboard=tensorboard)
+        if team.is_main:
+            checkpoint.forget_older(out)
+    if not team.is_main:
+        return
     last = model.history_[-1] if model.history_ else None
     epoch, loss = (model.settings_.epochs, float("nan")) if last is None else (last.epoch, last.loss)
     if json:
@@ -155,11 +170,14 @@ def fit_and_save(
         progress.append(TensorBoard(tensorboard))
     try:
         model.fit(data, out=out, resume=resume, progress=progress)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, LostProcessError) as end:
         if not getattr(model, "history_", None):
             raise
         again = shlex.join(["bgcl", "train", graph, "--out", str(out), "--resume"])
-        raise InterruptedRunError(f"{out} contains epoch {model.history_[-1].epoch}. Continue with: {again}") from None
+        saved = f"{out} contains epoch {model.history_[-1].epoch}. Continue with: {again}"
+        if isinstance(end, LostProcessError):
+            raise LostProcessError(f"{end} {saved}") from end
+        raise InterruptedRunError(saved) from None
 
 
 def parse_setting(pair: str) -> tuple[str, Any]:

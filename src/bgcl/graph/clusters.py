@@ -5,7 +5,7 @@ its class, and the loss would push apart nodes that belong together. So a batch 
 edges between them, and each epoch joins different ones (Chiang et al., 2019, stochastic multiple partitions).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from bgcl.errors import BGCLError
+from bgcl.graph.epoch_batches import EpochBatches
 from bgcl.graph.prepared import Features, PreparedGraph, SparseFeatures, numbers_of
 from bgcl.graph.sparse import Pattern, row_pointer
 
@@ -21,7 +22,7 @@ MOST_WEIGHT = 10_000  # of an edge in METIS: sums of greater ones may be too gre
 METIS_BYTES = 84  # of memory for an entry of the adjacency matrix, measured at 10^5 to 10^6 nodes of degree 20
 
 
-class Batches:
+class Batches(EpochBatches):
     """The batches of an epoch: `count` random unions of `clusters` clusters each. A single batch is the whole graph.
 
     Args:
@@ -44,17 +45,20 @@ class Batches:
         # Batches of one cluster each are the same in every epoch.
         self._fixed = [induced(graph, nodes, self._number) for nodes in self.members] if clusters == 1 else []
 
-    def epoch(self, generator: torch.Generator) -> Iterator[PreparedGraph]:
-        """The batches of one epoch in random order. Every node is in exactly one of them."""
+    def plans(self, generator: torch.Generator) -> list[list[int]]:
+        """The clusters of each batch, in random order; none if a batch is the whole graph."""
         if self.count == 1:
-            yield self.graph
-            return
-        order = torch.randperm(len(self.members), generator=generator, device=generator.device).tolist()
+            return [[]]
+        order = torch.randperm(len(self.members), generator=generator, device=generator.device).numpy(force=True)
+        count = min(self.count, len(order))  # METIS may return empty parts
+        return [group.tolist() for group in np.array_split(order, len(order) if self._fixed else count)]
+
+    def make(self, plan: list[int], generator: torch.Generator) -> PreparedGraph:
+        if self.count == 1:
+            return self.graph
         if self._fixed:
-            yield from (self._fixed[i] for i in order)
-            return
-        for group in np.array_split(order, min(self.count, len(order))):  # METIS may return empty parts
-            yield induced(self.graph, torch.cat([self.members[i] for i in group]), self._number)
+            return self._fixed[plan[0]]
+        return induced(self.graph, torch.cat([self.members[i] for i in plan]), self._number)
 
 
 def metis(graph: PreparedGraph, parts: int) -> list[Tensor]:

@@ -5,17 +5,18 @@ each node that was new before are added. Then the batch has all edges between it
 every graph, and nothing has to be cut. A batch of clusters has more edges inside, and is better where METIS fits.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from bgcl.graph.clusters import induced
+from bgcl.graph.epoch_batches import EpochBatches
 from bgcl.graph.prepared import PreparedGraph
 
 
-class NeighborBatches:
+class NeighborBatches(EpochBatches):
     """The batches of an epoch: every node is a seed once, in random order.
 
     Args:
@@ -32,11 +33,13 @@ class NeighborBatches:
         self._number = torch.full((graph.nodes,), -1, device=device)
         self._seen = torch.zeros(graph.nodes, dtype=torch.bool, device=device)
 
-    def epoch(self, generator: torch.Generator) -> Iterator[PreparedGraph]:
-        """The batches of one epoch."""
+    def plans(self, generator: torch.Generator) -> list[Tensor]:
+        """The seeds of each batch."""
         order = torch.randperm(self.graph.nodes, generator=generator, device=generator.device)
-        for seeds in order.tensor_split(self.count):
-            yield self.batch(seeds, generator)
+        return list(order.tensor_split(self.count))
+
+    def make(self, plan: Tensor, generator: torch.Generator) -> PreparedGraph:
+        return self.batch(plan, generator)
 
     def batch(self, seeds: Tensor, generator: torch.Generator) -> PreparedGraph:
         """The batch of some seeds, which are its first nodes."""

@@ -1,18 +1,17 @@
 """Batches of random nodes, each with one of its neighbors. Their cost does not depend on the size of the graph."""
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
 from bgcl.graph.clusters import feature_rows
+from bgcl.graph.epoch_batches import EpochBatches
 from bgcl.graph.prepared import Features, PreparedGraph, SparseFeatures, numbers_of, to_dense
 from bgcl.graph.sparse import Pattern, row_sum
 
 DENSE = 0.1  # features with a greater share of nonzero entries are kept as a plain matrix
 
 
-class NodeBatches:
+class NodeBatches(EpochBatches):
     """The batches of an epoch: every node once, in random order, and a random neighbor of each.
 
     In a batch, a node is connected with itself and with its neighbor. This connection stands for all connections of the
@@ -43,11 +42,13 @@ class NodeBatches:
             self.total = row_sum(graph.connections, of_edges.float().to(graph.weights)[:, None])[:, 0]
         self.count = -(-graph.nodes // size)
 
-    def epoch(self, generator: torch.Generator) -> Iterator[PreparedGraph]:
-        """The batches of one epoch."""
+    def plans(self, generator: torch.Generator) -> list[Tensor]:
+        """The nodes of each batch."""
         order = torch.randperm(self.graph.nodes, generator=generator, device=generator.device)
-        for nodes in order.tensor_split(self.count):
-            yield self.batch(nodes, generator)
+        return list(order.tensor_split(self.count))
+
+    def make(self, plan: Tensor, generator: torch.Generator) -> PreparedGraph:
+        return self.batch(plan, generator)
 
     def batch(self, nodes: Tensor, generator: torch.Generator) -> PreparedGraph:
         """The batch of some nodes and a random neighbor of each that has one."""

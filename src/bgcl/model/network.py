@@ -99,9 +99,19 @@ class Network(nn.Module):
             learn_rates(self.augmentation, witnesses, self.settings.rate_start, self.settings.beta_prior())
         return scaled
 
-    def outcome(self, graph: PreparedGraph, generator: torch.Generator, most: int | None = None) -> Outcome:
-        """The objective of one step."""
-        inputs, noise = self.encoder.inputs(graph), NoiseStream(generator)
+    def outcome(
+        self, graph: PreparedGraph, generator: torch.Generator, most: int | None = None,
+        of_rates: torch.Generator | None = None,
+    ) -> Outcome:  # fmt: skip
+        """The objective of one step on a graph or a batch.
+
+        Args:
+            graph: the graph or the batch.
+            generator: source of random numbers.
+            most: the greatest number of nodes in the loss; None: all.
+            of_rates: source of drop rates, if it is another one.
+        """
+        inputs, noise = self.encoder.inputs(graph), NoiseStream(generator, of_rates)
         step = Step(
             graph,
             self.encoder,

@@ -14,13 +14,13 @@ from torch.nn import functional as F
 
 from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.errors import BGCLError
-from bgcl.graph.clusters import Batches
-from bgcl.graph.neighbor_batches import NeighborBatches
+from bgcl.graph.epoch_batches import EpochBatches
 from bgcl.graph.node_batches import NodeBatches
-from bgcl.graph.prepared import PreparedGraph
+from bgcl.model.global_step import Source, mean_gradient, steps_in_epoch, steps_of
 from bgcl.model.network import Network
 from bgcl.model.seeding import seeded_from
 from bgcl.model.stopping import Watch, is_settled
+from bgcl.processes.team import Team
 from bgcl.settings import Settings
 
 log = logging.getLogger("bgcl")
@@ -58,10 +58,19 @@ class Record:
 
 
 class Training:
-    """A training in progress: everything that the next epoch depends on."""
+    """A training in progress: everything that the next epoch depends on.
 
-    def __init__(self, network: Network, batches: Batches | NodeBatches | NeighborBatches, settings: Settings) -> None:
-        self.network, self.batches, self.settings = network, batches, settings
+    Args:
+        network: the network.
+        batches: the batches of an epoch.
+        settings: the settings.
+        team: the processes that train together. Default: this one alone.
+    """
+
+    def __init__(self, network: Network, batches: EpochBatches, settings: Settings, team: Team | None = None) -> None:
+        self.network, self.batches, self.settings, self.team = network, batches, settings, team or Team()
+        self.several = settings.batches_per_step or 1
+        self.steps = steps_in_epoch(batches.count, self.several)
         self.generator = torch.Generator(settings.device).manual_seed(settings.seed)
         network.reset_parameters(self.generator)
         self.theta_w = [*network.encoder.parameters(), *network.objective.parameters()]
@@ -75,7 +84,7 @@ class Training:
         self.watch: Watch | None = None
         if settings.until_settled and isinstance(batches, NodeBatches):
             self.watch = Watch(network, batches, settings.seed)
-        self.recognized: list[float] = [] if self.watch is None else [self.watch.recognized()]
+        self.recognized: list[float] = [] if self.watch is None else [self._how_well_recognized(self.watch)]
 
     def run(self) -> Iterator[Record]:
         """Train until it settles or to the last epoch, and yield the record of each epoch."""
@@ -85,7 +94,11 @@ class Training:
     @property
     def settled(self) -> bool:
         """Whether training may end before its last epoch, because more of it would gain little."""
-        return self.watch is not None and is_settled(self.recognized, self.batches.count)
+        return self.watch is not None and is_settled(self.recognized, self.steps)
+
+    def _how_well_recognized(self, watch: Watch) -> float:
+        """What the main process measures, so that all processes end at the same epoch."""
+        return self.team.number_from_main(watch.recognized() if self.team.is_main else 0.0)
 
     def step(self) -> Record:
         """One epoch."""
@@ -94,18 +107,20 @@ class Training:
         self.network.train()
         # A module of the user may have random numbers of its own, such as dropout. They come from torch's generator.
         with seeded_from(self.settings.seed + self.epoch):
-            for i, batch in enumerate(self.batches.epoch(self.generator), start=self.epoch * self.batches.count + 1):
-                loss, spread = self._encoder_step(batch)
+            before = self.epoch * self.steps
+            steps = steps_of(self.batches, self.several, self.generator, (self.settings.seed, before), self.team)
+            for number, sources in enumerate(steps, start=before + 1):
+                loss, spread = self._encoder_step(sources)
                 losses.append(loss)
                 spreads.append(spread)
-                if self.rates is not None and i % (self.settings.rate_every or 1) == 0:
-                    objectives.append(self._augmentation_step(batch, self.rates))
+                if self.rates is not None and number % (self.settings.rate_every or 1) == 0:
+                    objectives.append(self._augmentation_step(sources, self.rates))
         self._check_parameters()
         self.epoch += 1
         with torch.no_grad():
             kl = float(self.network.augmentation.kl())
         if self.watch is not None:
-            self.recognized.append(self.watch.recognized())
+            self.recognized.append(self._how_well_recognized(self.watch))
         record = Record(
             epoch=self.epoch,
             loss=_mean(losses),
@@ -119,30 +134,38 @@ class Training:
         self._warn_of_collapse(record)
         return record
 
-    def _encoder_step(self, graph: PreparedGraph) -> tuple[float, float]:
+    def _encoder_step(self, sources: Sequence[Source]) -> tuple[float, float]:
+        def compute(source: Source) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+            generator, of_rates = source.generators("weights")
+            found = self.network.outcome(source.graph, generator, self.settings.loss_nodes, of_rates)
+            loss = found.loss + self.network.weight_decay() if self.settings.weight_decay else found.loss
+            return loss, (found.loss.detach(), embedding_spread(found.embeddings.detach()))
+
         with _only(self.theta_w, self.theta_a):
             self.weights.zero_grad()
-            found = self.network.outcome(graph, self.generator, self.settings.loss_nodes)
-            self._check(found.loss, "lr_weights")
-            loss = found.loss + self.network.weight_decay() if self.settings.weight_decay else found.loss
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss, spread = mean_gradient(self.theta_w, sources, self.team, compute)
+            self._check(loss, "lr_weights")
             self.weights.step()
             self.network.objective.after_step(self.network.encoder)
-        return float(found.loss.detach()), embedding_spread(found.embeddings.detach())
+        return loss, spread
 
-    def _augmentation_step(self, graph: PreparedGraph, optimizer: torch.optim.Optimizer) -> float:
-        with _only(self.theta_a, self.theta_w):
-            optimizer.zero_grad()
-            found = self.network.outcome(graph, self.generator, self.settings.rate_nodes)
+    def _augmentation_step(self, sources: Sequence[Source], optimizer: torch.optim.Optimizer) -> float:
+        def compute(source: Source) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+            generator, of_rates = source.generators("rates")
+            found = self.network.outcome(source.graph, generator, self.settings.rate_nodes, of_rates)
             objective = self.network.objective.adversary(found, self.settings.shared_information or 0.0)
             objective = objective - self.network.kl()
-            self._check(objective, "lr_rates")
-            (-objective).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-        return float(objective.detach())
+            return -objective, (objective.detach(), found.loss.detach())
 
-    def _check(self, value: Tensor, rate: str) -> None:
-        if not math.isfinite(number := float(value.detach())):
+        with _only(self.theta_a, self.theta_w):
+            optimizer.zero_grad()
+            objective, _ = mean_gradient(self.theta_a, sources, self.team, compute)
+            self._check(objective, "lr_rates")
+            optimizer.step()
+        return objective
+
+    def _check(self, number: float, rate: str) -> None:
+        if not math.isfinite(number):
             tau = "" if self.settings.tau is None else f" or raise 'tau' (now {self.settings.tau:g})"
             raise TrainingError(
                 f"The loss is {number} in epoch {self.epoch + 1}, so training stopped before it. "
@@ -212,10 +235,10 @@ def _only(learning: Sequence[nn.Parameter], frozen: Sequence[nn.Parameter]) -> I
             parameter.requires_grad_(True)
 
 
-def embedding_spread(embeddings: Tensor) -> float:
+def embedding_spread(embeddings: Tensor) -> Tensor:
     """The variance of the unit vectors, `1 - |mean of h / |h||^2`: 0 when all nodes point the same way, at most 1."""
     unit = F.normalize(embeddings, dim=-1)
-    return float((unit.square().sum(-1).mean() - unit.mean(0).square().sum()).clamp(min=0))
+    return (unit.square().sum(-1).mean() - unit.mean(0).square().sum()).clamp(min=0)
 
 
 def how_long(history: Sequence[Record], settings: Settings) -> str:

@@ -17,9 +17,7 @@ from bgcl.data.memory import check_fits
 from bgcl.data.on_disk import DiskArray, check_room
 from bgcl.data.pack import Pack, pack_of
 from bgcl.errors import BGCLError, CannotWriteError
-from bgcl.graph.clusters import Batches
-from bgcl.graph.neighbor_batches import NeighborBatches
-from bgcl.graph.node_batches import NodeBatches
+from bgcl.graph.epoch_batches import EpochBatches
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
 from bgcl.model.scaling import MANY
@@ -88,7 +86,7 @@ class PackedReady(ReadyGraph):
         """The scaled graph, by a scale that was learned before."""
         return self._scale(network)
 
-    def batches(self, settings: Settings) -> Batches | NodeBatches | NeighborBatches:
+    def batches(self, settings: Settings) -> EpochBatches:
         """The batches of an epoch. The attributes of random nodes are read from disk, one batch ahead."""
         if settings.batch_nodes is None or settings.neighbors is not None:
             return super().batches(settings)
