@@ -17,7 +17,7 @@ def test_all_cells_of_draws_share_a_training_but_for_the_rates_of_draws():
     cells = [cell for cell in experiments.cells("draws", datasets=["cora"]) if not cell.label.startswith("start")]
     assert len(cells) == len(SHARES) + 3
     for cell in cells:
-        assert set(cell.settings) <= {"draw_scale", "rate_draw"}
+        assert set(cell.settings) <= {"draw_scale", "rate_draw", "members"}
         assert cell.protocol == "development"
         Settings(**cell.settings)
 

@@ -14,7 +14,7 @@ def test_a_grid_has_every_pair_of_rates_and_the_learned_ones() -> None:
     cells = experiments.cells("rates", datasets=["cora"])
     assert len(cells) == len(GRID) ** 2 + 1
     assert cells[0].label == LEARNED
-    assert cells[0].settings == {}
+    assert cells[0].settings == {"members": 1}
     for cell in cells[1:]:
         rates = [mask.rate for mask in Settings(**cell.settings).masks()]
         assert cell.label == f"{rates[0][0]} and {rates[1][0]}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from bgcl.reproduce.cells import Cell
 from bgcl.reproduce.rate_grid import DATASETS as DATASETS
+from bgcl.reproduce.rate_grid import ONE
 
 STARTS = {"0.1": (1.0, 6.58), "0.5": (1.0, 1.0), "0.9": (6.58, 1.0)}  # medians of the posterior, and its a and b
 SEEDS = (0, 1, 2)
@@ -19,7 +20,7 @@ METHOD = "bgcl-default"
 
 def draw_cells(dataset: str, *, splits: int | None, quick: dict[str, Any] | None) -> list[Cell]:
     """The cells of a data set."""
-    short = {"epochs": 1} if quick is None else quick
+    short = ONE | ({"epochs": 1} if quick is None else quick)
     point = {"masks": False, "head": "mixture"}
     found = [
         Cell(METHOD, dataset, seed, "development", 1, {"rate_start": list(STARTS[start])} | short, point,
@@ -32,8 +33,8 @@ def draw_cells(dataset: str, *, splits: int | None, quick: dict[str, Any] | None
     ways |= {f"{share:g} of the rates of training": {"draw_scale": share} for share in SHARES}
     many = splits or (SPLITS if quick is None else 3)
     found += [
-        Cell(METHOD, dataset, 0, "development", many, change | (quick or {}), drawn, label=label)
+        Cell(METHOD, dataset, 0, "development", many, change | ONE | (quick or {}), drawn, label=label)
         for label, change in ways.items()
     ]
-    found.append(Cell(METHOD, dataset, 0, "development", many, dict(quick or {}), point, label=WITHOUT))
+    found.append(Cell(METHOD, dataset, 0, "development", many, ONE | (quick or {}), point, label=WITHOUT))
     return found if quick is None else [found[0], *found[-2:]]

@@ -28,6 +28,7 @@ GRID = (0.1, 0.3, 0.5, 0.7, 0.9)
 HELD_OUT = 0.05  # share of the edges
 MOST, DRAWS, SPLITS = 4096, 4, 5
 LEARNED = "learned"
+ONE = {"members": 1}  # one encoder, because what rates do does not depend on how many there are, and time does
 CRITERIA = {
     "rank": "effective rank (RankMe)",
     "edges": "likelihood of held-out edges",
@@ -38,12 +39,13 @@ CRITERIA = {
 
 def rate_cells(dataset: str, *, seeds: int | None, splits: int | None, quick: dict[str, Any] | None) -> list[Cell]:
     """The cells of the grid on a data set, and the one with learned rates."""
-    points: dict[str, dict[str, Any]] = {LEARNED: {}}
+    points: dict[str, dict[str, Any]] = {LEARNED: ONE}
     points |= {
         f"{entries} and {neighbors}": {
             "drop": [f"entries at {entries}", f"neighbors at {neighbors}"],
             "until_settled": False,
         }
+        | ONE
         for entries in GRID
         for neighbors in GRID
     }
