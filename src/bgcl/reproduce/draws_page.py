@@ -12,9 +12,9 @@ Rows = list[list[str]]
 WAYS = (INFERRED, MEDIAN, *(f"{share:g} of the rates of training" for share in SHARES), WITHOUT)
 SCORES = {"Accuracy of draws, %": "accuracy", "ECE of draws": "ece", "AUROC of draws": "auroc:least_confidence"}
 INTRODUCTION = """`bgcl reproduce draws` learns the drop rates of the default from three starts (medians of the
-posterior of 0.1, 0.5 and 0.9) and with three seeds. Then, with one encoder, it draws embeddings at the inferred rates, at the median of
-their posterior, and at shares of the rates of training. Scores are those of the development half, with a linear head,
-one seed, eight draws and five splits."""
+posterior of 0.1, 0.5 and 0.9) and with three seeds. Then, with one encoder, it draws embeddings at the inferred
+rates, at the median of their posterior, and at shares of the rates of training. Scores are those of the development
+half, with a linear head, one seed, eight draws and five splits."""
 
 
 def tables(found: Sequence[Result]) -> dict[str, Rows]:

@@ -17,12 +17,12 @@ Rows = list[list[str]]
 METHOD = "bgcl-default"
 CEILING = 0.2  # the share of information at which the augmentation's ceiling of the default was
 NEAR = 0.2  # points of accuracy that count as equal
-INTRODUCTION = """`bgcl reproduce rates` trains the default, with one encoder, at fixed rates of both masks, the same in both views, on a
-grid of five by five, and with learned rates. It answers where good rates are, and whether a criterion without labels
-would find them. Scores are those of the development half, with a linear head and without masks, one seed, five
-splits. 5 % of the edges are held out while the encoder trains, for their likelihood. With fixed rates training has 300
-steps. The best point of the grid is chosen with the labels of the same nodes on which it is scored, so it is a little
-too good. The rule that learns the rates was formed with these tables in view."""
+INTRODUCTION = """`bgcl reproduce rates` trains the default, with one encoder, at fixed rates of both masks, the same
+in both views, on a grid of five by five, and with learned rates. It answers where good rates are, and whether a
+criterion without labels would find them. Scores are those of the development half, with a linear head and without
+masks, one seed, five splits. 5 % of the edges are held out while the encoder trains, for their likelihood. With fixed
+rates training has 300 steps. The best point of the grid is chosen with the labels of the same nodes on which it is
+scored, so it is a little too good. The rule that learns the rates was formed with these tables in view."""
 
 Choice = Callable[[Result], float]
 
