@@ -17,10 +17,10 @@ BEFORE = Path(__file__).with_name("architecture_before.json")  # the same figure
 
 # Rooms (folders) and root modules, lowest first. A unit may import only units above it in this list.
 ORDER = (
-    "errors", "validation", "arguments", "files", "progress", "processes", "graph", "data", "augmentation", "defaults",
-    "combined_settings", "settings", "batching", "graph_settings", "ready_graph", "model", "packed", "checkpoint",
-    "measures", "downstream", "novelty", "conformal", "reporting", "unused_settings", "parameters", "ready_model",
-    "fitting", "estimator", "baselines", "reproduce", "cli",
+    "errors", "validation", "arguments", "files", "folders", "progress", "processes", "graph", "data", "augmentation",
+    "defaults", "combined_settings", "settings", "batching", "graph_settings", "ready_graph", "model", "packed",
+    "checkpoint", "measures", "downstream", "novelty", "conformal", "reporting", "unused_settings", "parameters",
+    "ready_model", "fitting", "estimator", "baselines", "reproduce", "cli",
 )  # fmt: skip
 
 # The way of one attribute from a cell of a CSV file to the page, and what each module does with it.

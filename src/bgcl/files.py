@@ -103,7 +103,7 @@ def _second_name(path: Path) -> tuple[Path, int] | None:
     except OSError:  # there is no file yet, or this file system gives a file only one name
         part.unlink(missing_ok=True)
         return None
-    _lock(handle)
+    lock(handle)
     return part, handle
 
 
@@ -141,13 +141,13 @@ def remove_leftovers(folder: Path, path: Path | None = None) -> None:
         with contextlib.suppress(OSError):
             handle = os.open(left, os.O_RDWR)
             try:
-                if _lock(handle):
+                if lock(handle):
                     left.unlink()
             finally:
                 os.close(handle)
 
 
-def _lock(handle: int) -> bool:
+def lock(handle: int) -> bool:
     """Lock an open file, and say whether it was free. The lock ends when the file is closed."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -97,15 +97,13 @@ def data_make(
     """Make a large random graph with communities, as a folder of Parquet files that every command can read."""
     from bgcl.data.generator import GraphPlan, write_parquet
 
-    if nodes != round(nodes, 0):
+    if not nodes.is_integer():
         raise BGCLError(f"--nodes must be a whole number, such as 1e6. Got {nodes:g} instead.")
     given: dict[str, Any] = {
         "degree": degree, "attributes": attributes, "classes": classes, "within": within, "local": local,
         "exponent": exponent, "noise": noise, "seed": seed,
     }  # fmt: skip
     plan = GraphPlan(nodes=int(nodes), **{name: value for name, value in given.items() if value is not None})
-    if (out / "nodes.parquet").exists() or (out / "edges.parquet").exists():
-        raise BGCLError(f"{out} already holds a graph. Name another folder.")
     made = write_parquet(plan, out)
     if json:
         print_json({"folder": str(out), **made})
@@ -135,22 +133,23 @@ def data_pack(
     A folder with nodes.parquet and edges.parquet, whose ids and attributes are numbers, is read in pieces and never as
     a whole. Any other graph is read into memory first. Every command takes the folder as GRAPH.
     """
-    from bgcl.data.pack import is_pack
-    from bgcl.data.packing import pack_data, pack_rows
+    from bgcl.data.packing import NAMES, pack_data, pack_rows
     from bgcl.data.packing_parquet import can_stream, parquet_rows
+    from bgcl.files import sole_use
+    from bgcl.folders import refuse_files
 
-    if is_pack(out):
-        raise BGCLError(f"{out} already holds a pack. Name another folder, or remove it.")
     columns = {"label": label, "id": id_, "source": source, "target": target}
-    if can_stream(graph):
-        with stage("reading the tables"):
-            rows = parquet_rows(Path(graph), id_=id_, label=label, source=source, target=target)
-        found = pack_rows(rows, out, parts)
-    else:
-        if not (quiet or json):
-            say("The graph is read into memory, because it is no folder with nodes.parquet and edges.parquet.")
-        data, _ = load_graph(graph, None, quiet or json, **columns)
-        found = pack_data(data, out, parts)
+    with sole_use(out):
+        refuse_files(out, NAMES)
+        if can_stream(graph):
+            with stage("reading the tables"):
+                rows = parquet_rows(Path(graph), id_=id_, label=label, source=source, target=target)
+            found = pack_rows(rows, out, parts)
+        else:
+            if not (quiet or json):
+                say("The graph is read into memory, because it is no folder with nodes.parquet and edges.parquet.")
+            data, _ = load_graph(graph, None, quiet or json, **columns)
+            found = pack_data(data, out, parts)
     facts = {
         "folder": str(out), "nodes": found.nodes, "edges": found.edges, "attributes": found.num_attributes,
         "clusters": found.parts,

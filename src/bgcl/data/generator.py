@@ -26,14 +26,15 @@ import numpy.typing as npt
 from pydantic import Field
 
 from bgcl.data.memory import check_fits
-from bgcl.errors import CannotWriteError
-from bgcl.files import atomic_write
+from bgcl.data.on_disk import check_room
+from bgcl.folders import new_files
 from bgcl.validation import CheckedSettings, Number, Whole
 
 Array = npt.NDArray[Any]
 
 BLOCK, CIRCLE, LATENT = 4096, 60, 16
 IN_CLASS, IN_CIRCLE = 1.0, 0.7  # standard deviation of the places of classes and circles
+NAMES = ("nodes.parquet", "edges.parquet")
 BYTES_PER_NODE = 60  # of the arrays that are kept: weights, their sums, numbers
 _WEIGHT, _EDGES, _ATTRIBUTES, _PLACES, _NUMBERS = range(5)  # the random streams
 
@@ -184,7 +185,7 @@ def _joined(pieces: list[Piece]) -> Piece:
 
 
 def write_parquet(plan: GraphPlan, folder: Path, *, blocks: int = 16) -> dict[str, int]:
-    """Write the graph of a plan as `nodes.parquet` and `edges.parquet`, each completely or not at all.
+    """Write the graph of a plan as `nodes.parquet` and `edges.parquet`, both completely or none.
 
     Args:
         plan: what the graph is to be like.
@@ -193,6 +194,9 @@ def write_parquet(plan: GraphPlan, folder: Path, *, blocks: int = 16) -> dict[st
 
     Returns:
         The number of nodes, and of edges as they were written.
+
+    Raises:
+        BGCLError: if the folder holds a graph, or the disk has no room.
     """
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
@@ -202,17 +206,14 @@ def write_parquet(plan: GraphPlan, folder: Path, *, blocks: int = 16) -> dict[st
     of_edges = pa.schema([("source", pa.int64()), ("target", pa.int64())])
     generator, edges = GraphGenerator(plan), 0
     texts = np.array([f"c{i}" for i in range(plan.classes)], dtype=object)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CannotWriteError(f"Cannot write {folder}: {error.strerror}. Choose another folder.") from error
+    needed = plan.nodes * (8 + 4 * plan.attributes + 8 * plan.degree)
+    check_room(folder, int(needed), f"{plan.nodes:,} nodes with {plan.attributes:,} attributes")
     # Random numbers do not compress, and their dictionaries would only cost time.
     how: dict[str, Any] = {"compression": "none", "use_dictionary": ["label"]}
     with (
-        atomic_write(folder / "nodes.parquet") as node_part,
-        atomic_write(folder / "edges.parquet") as edge_part,
-        ParquetWriter(node_part, of_nodes, **how) as node_file,
-        ParquetWriter(edge_part, of_edges, **how) as edge_file,
+        new_files(folder, NAMES) as begun,
+        ParquetWriter(begun / NAMES[0], of_nodes, **how) as node_file,
+        ParquetWriter(begun / NAMES[1], of_edges, **how) as edge_file,
     ):
         for piece in generator.pieces(blocks):
             columns = [np.ascontiguousarray(column) for column in piece.attributes.T]

@@ -1,7 +1,9 @@
 """Arrays on disk that are read and written in pieces, as plain `.npy` files."""
 
+import math
 import os
 import shutil
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ from bgcl.data.memory import in_words
 from bgcl.errors import BGCLError, CannotWriteError, one_line
 
 Array = npt.NDArray[Any]
+
+# The readers of the header, by the version of the format.
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 @dataclass(frozen=True)
@@ -35,15 +40,22 @@ class DiskArray:
     offset: int  # bytes before the first row
 
     @classmethod
-    def open(cls, path: Path) -> "DiskArray":
-        """An array that is there already."""
-        with one_line(path, "Make it again."), path.open("rb") as file:
+    def open(cls, path: Path, remedy: str = "Make it again.") -> "DiskArray":
+        """An array that is there already. Its header is checked, and that it is as long as the header says."""
+        with one_line(path, remedy), warnings.catch_warnings(), path.open("rb") as file:
+            warnings.simplefilter("ignore")  # of NumPy, that a header is odd
             version = np.lib.format.read_magic(file)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, by_columns, dtype = read(file)
+            if version not in _HEADERS:
+                raise ValueError("its format is of another version")
+            shape, by_columns, dtype = _HEADERS[version](file)
             if by_columns and len(shape) > 1:
                 raise ValueError("it is in the order of columns")
-            return cls(path, shape, dtype, file.tell())
+            if dtype.hasobject or not dtype.itemsize:
+                raise ValueError(f"it holds the type {dtype}")
+            array = cls(path, shape, dtype, file.tell())
+            if min(shape, default=1) < 0 or os.fstat(file.fileno()).st_size != array.offset + array.size:
+                raise ValueError("it is not as long as its header says")
+            return array
 
     @classmethod
     def create(cls, path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> "DiskArray":
@@ -54,7 +66,7 @@ class DiskArray:
                 header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(file, header)
                 offset = file.tell()
-                file.truncate(offset + kind.itemsize * int(np.prod(shape, dtype=np.int64)))
+                file.truncate(offset + kind.itemsize * math.prod(shape))
         except OSError as error:
             raise CannotWriteError(f"Cannot write {path}: {error.strerror or error}.") from error
         return cls(path, shape, kind, offset)
@@ -62,7 +74,12 @@ class DiskArray:
     @property
     def row_bytes(self) -> int:
         """Bytes of a row."""
-        return self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
+        return self.dtype.itemsize * math.prod(self.shape[1:])
+
+    @property
+    def size(self) -> int:
+        """Bytes of all rows."""
+        return self.dtype.itemsize * math.prod(self.shape)
 
     def read(self, start: int, stop: int) -> Array:
         """Some rows."""

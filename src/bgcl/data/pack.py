@@ -18,14 +18,29 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from bgcl.data.on_disk import DiskArray
+from bgcl.data.packed_files import (
+    ABOUT,
+    ATTRIBUTES,
+    EDGES,
+    IDS,
+    LABELS,
+    REMEDY,
+    STARTS,
+    PackedFile,
+    check_numbers,
+    check_types,
+)
 from bgcl.errors import BGCLError, one_line
 from bgcl.files import write_text
+from bgcl.progress import stage
+from bgcl.validation import checked
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -34,28 +49,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-FORMAT, ABOUT = 1, "pack.json"
-ATTRIBUTES, EDGES, STARTS, IDS, LABELS = "attributes.npy", "edges.npy", "starts.npy", "ids.npy", "labels.npy"
-_PIECE = 1 << 24  # bytes that are hashed at a time
-_REMEDY = "Pack the graph again with 'bgcl data pack'."
-
-
-@dataclass(frozen=True)
-class PackedFile:
-    """What is known of a file of a pack: its size in bytes, the SHA-256 of its content, and that of both ends."""
-
-    size: int
-    digest: str
-    ends: str
-
-    @classmethod
-    def of(cls, path: Path) -> "PackedFile":
-        """Read all of a file, piece by piece."""
-        whole = hashlib.sha256()
-        with path.open("rb") as file:
-            while piece := file.read(_PIECE):
-                whole.update(piece)
-        return cls(path.stat().st_size, whole.hexdigest(), _ends_of(path))
+FORMAT = 1
+LARGEST_ABOUT = 64 << 20  # bytes; it has the names of classes and attributes
+Count = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -63,11 +59,13 @@ class Pack:
     """A pack that is open: its folder, and what `pack.json` says."""
 
     folder: Path
-    nodes: int
-    edges: int  # undirected
-    num_attributes: int
-    fingerprint: str  # that of the graph in the order of the rows, as `GraphFacts` has it
-    parts: int
+    nodes: Count
+    edges: Count  # undirected
+    num_attributes: Count
+    fingerprint: Annotated[
+        str, Field(pattern="^[0-9a-f]{64}$")
+    ]  # that of the graph in the order of the rows, as `GraphFacts` has it
+    parts: Count
     classes: list[str] = field(repr=False)
     attribute_names: list[str] = field(repr=False)
     files: dict[str, PackedFile] = field(repr=False)
@@ -92,16 +90,6 @@ class Pack:
 
         name = str(self.folder.resolve())
         return GraphFacts(name, self.nodes, self.edges, self.num_attributes, self.fingerprint)
-
-    def check_all(self) -> None:
-        """Compare the content of every file with its digest, which reads all of them.
-
-        Raises:
-            BGCLError: if a file was changed.
-        """
-        for name, known in self.files.items():
-            if PackedFile.of(self.path(name)) != known:
-                raise BGCLError(f"{self.path(name)} was changed: its checksum is wrong. {_REMEDY}")
 
     def data(self) -> "Data":
         """The graph with arrays that are mapped into memory, so that only what is used is read."""
@@ -146,61 +134,50 @@ def _places(data: "Data") -> tuple[int, int]:
     return data.x.data_ptr(), data.edge_index.data_ptr()
 
 
-def write_about(pack: Pack) -> None:
-    """Write `pack.json`, which is written last: without it, a folder is no pack."""
+def write_about(pack: Pack, folder: Path) -> None:
+    """Write `pack.json` to a folder. Without it, a folder is no pack."""
     known = {name: value for name, value in vars(pack).items() if name not in ("folder", "files")}
     known["files"] = {name: asdict(file) for name, file in pack.files.items()}
     text = json.dumps(known, indent=1)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    write_text(pack.path(ABOUT), json.dumps({"format": FORMAT, "sha256": digest, "pack": known}, indent=1) + "\n")
+    write_text(folder / ABOUT, json.dumps({"format": FORMAT, "sha256": digest, "pack": known}, indent=1) + "\n")
 
 
 def open_pack(folder: str | os.PathLike[str]) -> Pack:
-    """Open a pack, and check the sizes, the shapes and both ends of its files.
+    """Open a pack, and check all of its files, each of which is read twice.
 
     Raises:
-        BGCLError: if a file is missing, was cut off, or is of another graph.
+        BGCLError: if a file is missing, was cut off or changed, is of another graph, or makes no graph.
     """
     folder = Path(folder)
     about = folder / ABOUT
-    with one_line(about, _REMEDY):
+    with one_line(about, REMEDY):
+        if about.stat().st_size > LARGEST_ABOUT:
+            raise ValueError("it is too large")
         found = json.loads(about.read_text("utf-8"))
-        if found["format"] != FORMAT:
-            raise BGCLError(f"{about} has format {found['format']}, and this version of bgcl reads {FORMAT}. {_REMEDY}")
+        if int(found["format"]) != FORMAT:
+            raise BGCLError(f"{about} has format {found['format']}, and this version of bgcl reads {FORMAT}. {REMEDY}")
         known = found["pack"]
         if hashlib.sha256(json.dumps(known, indent=1).encode()).hexdigest() != found["sha256"]:
             raise ValueError("its checksum is wrong")
-        files = {str(name): PackedFile(**file) for name, file in known.pop("files").items()}
-        pack = Pack(folder, files=files, **known)
+        pack = checked(Pack, known | {"folder": folder})
+        if not {ATTRIBUTES, EDGES, STARTS, IDS} <= pack.files.keys() <= {ATTRIBUTES, EDGES, STARTS, IDS, LABELS}:
+            raise ValueError(f"it names the files {', '.join(pack.files)}")
+        if len(pack.attribute_names) != pack.num_attributes:
+            raise ValueError(f"it names {len(pack.attribute_names):,} attributes of {pack.num_attributes:,}")
     for name, file in pack.files.items():
-        _check_file(pack.path(name), file)
+        file.check_ends(pack.path(name))
+    arrays = {name: DiskArray.open(pack.path(name), REMEDY) for name in pack.files}
     shapes = {
         ATTRIBUTES: (pack.nodes, pack.num_attributes), EDGES: (2, 2 * pack.edges), STARTS: (pack.parts + 1,),
         IDS: (pack.nodes,), LABELS: (pack.nodes,),
     }  # fmt: skip
-    for name in pack.files:
-        if DiskArray.open(pack.path(name)).shape != shapes[name]:
-            raise BGCLError(f"{pack.path(name)} is of another graph: its shape does not fit {ABOUT}. {_REMEDY}")
+    for name, array in arrays.items():
+        if array.shape != shapes[name]:
+            raise BGCLError(f"{array.path} is of another graph: its shape does not fit {ABOUT}. {REMEDY}")
+    check_types(arrays)
+    with stage("checking the pack"):
+        for name, file in pack.files.items():
+            file.check_content(pack.path(name))
+        check_numbers(arrays, pack.nodes, len(pack.classes))
     return pack
-
-
-def _check_file(path: Path, known: PackedFile) -> None:
-    """Check the size and both ends of a file, which takes no time however large it is."""
-    if not path.is_file():
-        raise BGCLError(f"{path} is missing. {_REMEDY}")
-    size = path.stat().st_size
-    if size != known.size:
-        how = "was cut off" if size < known.size else "has grown"
-        raise BGCLError(f"{path} {how}: it has {size:,} bytes instead of {known.size:,}. {_REMEDY}")
-    if _ends_of(path) != known.ends:
-        raise BGCLError(f"{path} is of another graph, or was changed: it does not fit {ABOUT}. {_REMEDY}")
-
-
-def _ends_of(path: Path) -> str:
-    """The SHA-256 of the first and the last MiB of a file."""
-    sha, length = hashlib.sha256(), 1 << 20
-    with path.open("rb") as file:
-        sha.update(file.read(length))
-        file.seek(max(path.stat().st_size - length, 0))
-        sha.update(file.read(length))
-    return sha.hexdigest()

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bgcl.data.clean import both_directions
+from bgcl.data.clean import TOO_SMALL, both_directions, too_great
 from bgcl.data.on_disk import DiskArray, check_room
-from bgcl.data.pack import ABOUT, ATTRIBUTES, EDGES, IDS, LABELS, STARTS, Pack, PackedFile, write_about
+from bgcl.data.pack import Pack, write_about
+from bgcl.data.packed_files import ABOUT, ATTRIBUTES, EDGES, IDS, LABELS, STARTS, PackedFile
 from bgcl.data.partition import clusters_of
 from bgcl.errors import BGCLError
-from bgcl.files import sole_use
+from bgcl.folders import new_files
 from bgcl.progress import stage
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ Array = npt.NDArray[Any]
 log = logging.getLogger("bgcl")
 
 CLUSTER = 200  # nodes of a cluster, so that a batch of twenty is a batch of 4,000 nodes
+NAMES = (ATTRIBUTES, EDGES, STARTS, IDS, LABELS, ABOUT)  # in the order in which they appear
 BYTES_PER_EDGE = 80  # of memory, while both directions of the edges are sorted
 ROWS = 1 << 15  # rows that are read at a time
 
@@ -65,7 +67,8 @@ def pack_rows(rows: Rows, folder: Path, parts: int | None = None) -> Pack:
         The pack.
 
     Raises:
-        BGCLError: if there are more parts than nodes, the disk has no room, or an attribute is not finite.
+        BGCLError: if the folder holds a pack, there are more parts than nodes, the disk has no room, or an attribute
+            is not finite.
     """
     nodes, width = len(rows.ids), len(rows.names)
     parts = max(nodes // CLUSTER, 1) if parts is None else parts
@@ -74,8 +77,7 @@ def pack_rows(rows: Rows, folder: Path, parts: int | None = None) -> Pack:
     check_room(
         folder, 4 * nodes * width + 8 * rows.edges.size + 24 * nodes, f"{nodes:,} nodes with {width:,} attributes"
     )
-    with sole_use(folder):
-        (folder / ABOUT).unlink(missing_ok=True)  # what is there now is no pack until all of it is written
+    with new_files(folder, NAMES) as begun:
         part = clusters_of(rows.edges, nodes, parts)
         order = np.argsort(part, kind="stable")  # (N,), the old number of each row
         place = np.empty_like(order)
@@ -86,20 +88,20 @@ def pack_rows(rows: Rows, folder: Path, parts: int | None = None) -> Pack:
         if rows.labels is not None:
             arrays[LABELS] = rows.labels[order].astype(np.int64)
         for name, array in arrays.items():
-            _write(folder / name, array)
+            _write(begun / name, array)
         del part, order
         one_way = rows.edges[:, rows.edges[0] < rows.edges[1]]
         moved = both_directions(np.sort(place[one_way], axis=0), nodes)
-        _write(folder / EDGES, moved)
+        _write(begun / EDGES, moved)
         with stage("writing attributes"):
-            _write_attributes(rows, folder, place)
+            _write_attributes(rows, begun, place)
         with stage("computing checksums"):
-            files = {name: PackedFile.of(folder / name) for name in (ATTRIBUTES, EDGES, *arrays)}
-            fingerprint = _fingerprint(moved, DiskArray.open(folder / ATTRIBUTES))
+            files = {name: PackedFile.of(begun / name) for name in (ATTRIBUTES, EDGES, *arrays)}
+            fingerprint = _fingerprint(moved, DiskArray.open(begun / ATTRIBUTES))
         found = Pack(
             folder, nodes, moved.shape[1] // 2, width, fingerprint, len(starts) - 1, rows.classes, rows.names, files
         )
-        write_about(found)
+        write_about(found, begun)
     return found
 
 
@@ -110,16 +112,21 @@ def _write(path: Path, array: Array) -> None:
 def _write_attributes(rows: Rows, folder: Path, place: Array) -> None:
     """Write attributes to their rows, piece by piece."""
     target, done = DiskArray.create(folder / ATTRIBUTES, (len(place), len(rows.names)), np.float32), 0
-    for piece in rows.pieces:
+    lost, left = np.zeros((2, len(rows.names)), dtype=bool)  # columns of which a number became zero, or did not
+    for given in rows.pieces:
+        with np.errstate(over="ignore"):
+            piece = given.astype(np.float32)
         wrong = ~np.isfinite(piece)
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
-            raise BGCLError(
-                f"Attribute '{rows.names[column]}' of node {rows.ids[done + row]} is {piece[row, column]}. A pack "
-                "needs finite numbers: fill in what is missing."
-            )
+            value = too_great(float(given[row, column]))
+            raise BGCLError(f"Attribute '{rows.names[column]}' of node {rows.ids[done + row]} {value}")
+        lost |= ((given != 0) & (piece == 0)).any(0)
+        left |= (piece != 0).any(0)
         target.scatter(place[done : done + len(piece)], piece)
         done += len(piece)
+    if (lost & ~left).any():
+        raise BGCLError(f"Attribute '{rows.names[int(np.argmax(lost & ~left))]}' {TOO_SMALL}")
 
 
 def _fingerprint(edges: Array, attributes: DiskArray) -> str:
@@ -134,13 +141,17 @@ def pack_data(data: "Data", folder: Path, parts: int | None = None) -> Pack:
     """Write a pack of a graph in memory, which must have one kind of edges, without weights."""
     import torch
 
+    from bgcl.data.pyg import check_graph
+
+    data = check_graph(data)
     for field in ("edge_weight", "edge_relations"):
         if data.get(field) is not None:
             raise BGCLError(
                 "A pack has one kind of edges, without weights, and this graph has others. Use it as it is."
             )
-    if data.get("y") is not None and data.y.is_floating_point():
-        raise BGCLError("A pack has classes as labels, and the labels of this graph are numbers. Use it as it is.")
+    if data.get("y") is not None and (data.y.is_floating_point() or data.y.dim() > 1):
+        what = "numbers" if data.y.is_floating_point() else "several for each node"
+        raise BGCLError(f"A pack has classes as labels, and the labels of this graph are {what}. Use it as it is.")
 
     def pieces() -> Iterator[Array]:
         for start in range(0, data.num_nodes, ROWS):

@@ -1,5 +1,6 @@
 """Read the nodes and the edges of a graph from Parquet files in pieces."""
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,16 +8,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bgcl.data.border import readable
 from bgcl.data.clean import undirected
+from bgcl.data.labels import encode_labels
 from bgcl.data.memory import check_fits
+from bgcl.data.missing_labels import LabelRules
 from bgcl.data.packing import BYTES_PER_EDGE, ROWS, Rows
+from bgcl.data.parquet_files import ParquetFile
 from bgcl.errors import BGCLError, nearest
 
 Array = npt.NDArray[Any]
+
+log = logging.getLogger("bgcl")
 
 NODES, EDGES = "nodes.parquet", "edges.parquet"
 
@@ -44,11 +49,11 @@ def parquet_rows(
     Raises:
         BGCLError: if a column is missing or is of another type, or an edge ends at a node that is not there.
     """
+    nodes = ParquetFile(folder / NODES)
     with readable(folder / NODES):
-        nodes = pq.ParquetFile(folder / NODES)
-    schema = nodes.schema_arrow
-    id_ = _column(folder / NODES, schema, id_, "id")
-    label = _column(folder / NODES, schema, label, "label", may_lack=True)
+        schema = pq.read_schema(folder / NODES)
+    id_ = _column(nodes, id_, "id")
+    label = _column(nodes, label, "label", may_lack=True)
     names = [field.name for field in schema if field.name not in (id_, label)]
     for name in names:
         kind = schema.field(name).type
@@ -59,20 +64,19 @@ def parquet_rows(
             )
     if not names:
         raise BGCLError(f"{folder / NODES} has no column of attributes. Give each node at least one.")
-    with readable(folder / NODES):
-        ids = _whole(nodes.read([id_])[id_], folder / NODES, id_)
-        labels, classes = (None, []) if label is None else _classes(nodes.read([label])[label])
+    ids = _whole(nodes.read([id_]).columns[id_], folder / NODES, id_)
+    labels, classes = (None, []) if label is None else _classes(nodes, label)
     edges = _edges(folder / EDGES, ids, source, target)
-    return Rows(ids, edges, labels, classes, names, _pieces(folder / NODES, nodes, names))
+    return Rows(ids, edges, labels, classes, names, _pieces(folder / NODES, names))
 
 
-def _column(path: Path, schema: Any, given: str | None, usual: str, *, may_lack: bool = False) -> Any:
+def _column(file: ParquetFile, given: str | None, usual: str, *, may_lack: bool = False) -> Any:
     name = given or usual
-    if name in schema.names:
+    if name in file.names:
         return name
     if given is None and may_lack:
         return None
-    raise BGCLError(f"{path} has no column '{name}'. {nearest(name, schema.names)} Name it with --{usual}.")
+    raise BGCLError(f"{file.path} has no column '{name}'. {nearest(name, file.names)} Name it with --{usual}.")
 
 
 def _whole(column: Any, path: Path, name: str) -> Array:
@@ -82,28 +86,36 @@ def _whole(column: Any, path: Path, name: str) -> Array:
         )
     if column.null_count:
         raise BGCLError(f"{path}, column '{name}': an id is missing. Give every node one.")
-    return np.asarray(column.to_numpy(), dtype=np.int64)
+    found = np.asarray(column.to_numpy())
+    if found.dtype == np.uint64 and len(found) and found.max() >= 2**63:
+        raise BGCLError(f"{path}, column '{name}': the id {found.max()} is too large. Give ids below 2^63.")
+    return found.astype(np.int64, copy=False)
 
 
-def _classes(column: Any) -> tuple[Array, list[str]]:
-    """The class number of each node, -1 where a label is missing, and the names in order."""
-    coded = column.combine_chunks().dictionary_encode() if not pa.types.is_dictionary(column.type) else column
-    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    values = [str(value) for value in coded.dictionary.to_pylist()]
-    numeric = pa.types.is_integer(coded.dictionary.type)
-    order = sorted(range(len(values)), key=lambda i: int(values[i]) if numeric else values[i])
-    rank = np.empty(len(values) + 1, dtype=np.int64)
-    rank[order], rank[-1] = np.arange(len(values)), -1
-    codes = pc.fill_null(coded.indices.cast(pa.int64()), -1).to_numpy()
-    return rank[codes], [values[i] for i in order]
+def _classes(nodes: ParquetFile, name: str) -> tuple[Array | None, list[str]]:
+    """The class number of each node, -1 where a label is missing, and the names, as a graph in memory has them."""
+    notes, rules = list[str](), LabelRules()
+    with readable(f"{nodes.path}, column '{name}'"):
+        table = nodes.read([name], texts=[name])
+        labels, classes = encode_labels(table, name, None, notes, may_be_empty=True, rules=rules)
+    if labels is not None and classes is None:
+        raise BGCLError(
+            f"{nodes.path}, column '{name}': the labels are numbers, and a pack has classes. Write them as text, or "
+            "load the graph into memory with bgcl.load."
+        )
+    for note in (*rules.guesses, *notes):
+        log.warning(note)
+    return labels, [str(value) for value in classes or ()]
 
 
 def _edges(path: Path, ids: Array, source: str | None, target: str | None) -> Array:
     """The clean edges in both directions by the rows of the nodes, `(2, 2E)`."""
+    parquet = ParquetFile(path)
+    ends = [_column(parquet, *pair) for pair in ((source, "source"), (target, "target"))]
+    parquet.check_unpacked(ends)
     with readable(path):
         file = pq.ParquetFile(path)
-    ends = [_column(path, file.schema_arrow, *pair) for pair in ((source, "source"), (target, "target"))]
-    count = int(file.metadata.num_rows)
+        count = int(file.metadata.num_rows)
     check_fits(BYTES_PER_EDGE * count, f"{path}: sorting {count:,} edges", "Pack it on a machine with more memory.")
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
@@ -130,9 +142,16 @@ def _edges(path: Path, ids: Array, source: str | None, target: str | None) -> Ar
     return edges
 
 
-def _pieces(path: Path, nodes: Any, names: list[str]) -> Iterator[Array]:
-    """The attributes in pieces, `(n, F)` each in float32."""
+def _pieces(path: Path, names: list[str]) -> Iterator[Array]:
+    """The attributes in pieces, `(n, F)` each."""
     with readable(path):
-        for batch in nodes.iter_batches(ROWS, columns=names):
+        batches = pq.ParquetFile(path).iter_batches(ROWS, columns=names)
+    while True:
+        with readable(path):
+            batch = next(batches, None)
+            if batch is None:
+                return
             columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
-            yield np.stack([np.asarray(column, dtype=np.float32) for column in columns], 1)
+            exact = [column.astype(np.float64) if column.dtype != np.float32 else column for column in columns]
+            piece = np.stack(exact, 1)
+        yield piece

@@ -28,8 +28,8 @@ class ParquetFile:
             self.names = unique(path, list(self._schema.names))
 
     def read(self, columns: Sequence[str], *, ids: Sequence[str] = (), texts: Sequence[str] = ()) -> Table:
+        self.check_unpacked(columns)
         with readable(self.path):
-            check_unpacked(self.path, self._needed(columns), _REMEDY)
             # Texts are read as dictionaries, which is how most Parquet files store them.
             coded = [name for name in columns if _is_text(self._schema.field(name).type)]
             table = pyarrow.parquet.read_table(self.path, columns=list(columns), read_dictionary=coded)
@@ -38,6 +38,11 @@ class ParquetFile:
                 if name in coded:
                     table = table.set_column(table.column_names.index(name), name, self._spelled(table[name]))
             return with_rows(Table(self.name, table, 1, False))
+
+    def check_unpacked(self, columns: Sequence[str]) -> None:
+        """Raise an error if columns need more memory than is free, or than the size of the file can explain."""
+        with readable(self.path):
+            check_unpacked(self.path, self._needed(columns), _REMEDY)
 
     def _needed(self, columns: Sequence[str]) -> int:
         """Memory that the columns need, in bytes. The length of texts counts only if all columns are read.

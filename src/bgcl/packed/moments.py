@@ -11,9 +11,12 @@ from bgcl.augmentation.noise import CountedNoise
 from bgcl.augmentation.views import VIEWS
 from bgcl.data.memory import in_words
 from bgcl.data.on_disk import DiskArray, check_room
+from bgcl.folders import new_files
 from bgcl.packed.embedding import PackedEmbedder
 from bgcl.packed.slabs import row_blocks
 from bgcl.progress import with_progress
+
+NAMES = ("mean.npy", "std.npy", "astd.npy", "draws.npy", "fixed.npy")  # in the order in which they appear
 
 
 class MomentsOnDisk:
@@ -122,26 +125,26 @@ def write_embeddings(
     nodes, width = embedder.nodes, embedder.width
     needed = nodes * width * (4 * 3 + (2 * samples if draws else 0))
     check_room(folder, needed + 12 * nodes * width, f"The embeddings of {nodes:,} nodes, {in_words(needed)},")
-    folder.mkdir(parents=True, exist_ok=True)
-    moments = MomentsOnDisk(embedder.folder, nodes)
     shape = (samples, nodes, width)
-    every = RowsOnDisk(embedder.folder, folder / "draws.npy", shape, np.float16) if draws else None
-    consumers: list[MomentsOnDisk | RowsOnDisk] = [moments] if every is None else [moments, every]
-    for i in with_progress(range(samples), samples, "draws", show=progress):
-        for consumer in consumers:
-            consumer.start()
-
-        def consume(first: int, slab: Tensor) -> None:
+    with new_files(folder, NAMES, replace=True) as begun:
+        moments = MomentsOnDisk(embedder.folder, nodes)
+        every = RowsOnDisk(embedder.folder, begun / "draws.npy", shape, np.float16) if draws else None
+        consumers: list[MomentsOnDisk | RowsOnDisk] = [moments] if every is None else [moments, every]
+        for i in with_progress(range(samples), samples, "draws", show=progress):
             for consumer in consumers:
-                consumer(first, slab)
+                consumer.start()
 
-        embedder.draw(consume, VIEWS[i % 2], CountedNoise.of_draw(seed, i), hard=hard, scale=scale)
-        if every is not None:
-            every.end()
-    made = moments.write(folder)
-    fixed = RowsOnDisk(embedder.folder, folder / "fixed.npy", (nodes, width), np.float32)
-    fixed.start()
-    embedder.draw(fixed)
-    fixed.end()
+            def consume(first: int, slab: Tensor) -> None:
+                for consumer in consumers:
+                    consumer(first, slab)
+
+            embedder.draw(consume, VIEWS[i % 2], CountedNoise.of_draw(seed, i), hard=hard, scale=scale)
+            if every is not None:
+                every.end()
+        made = moments.write(begun)
+        fixed = RowsOnDisk(embedder.folder, begun / "fixed.npy", (nodes, width), np.float32)
+        fixed.start()
+        embedder.draw(fixed)
+        fixed.end()
     shapes = {name: array.shape for name, array in made.items()} | {"fixed": (nodes, width)}
     return shapes | ({} if every is None else {"draws": shape})

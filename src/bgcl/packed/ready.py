@@ -1,6 +1,5 @@
 """A packed graph in the form that a model needs, with a folder for what does not stay in memory."""
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -17,6 +16,7 @@ from bgcl.data.memory import check_fits
 from bgcl.data.on_disk import DiskArray, check_room
 from bgcl.data.pack import Pack, pack_of
 from bgcl.errors import BGCLError, CannotWriteError
+from bgcl.folders import Scratch
 from bgcl.graph.epoch_batches import EpochBatches
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Network
@@ -55,13 +55,13 @@ class PackedReady(ReadyGraph):
     def folder(self) -> Path:
         """A folder in that of the pack, which is removed with this object."""
         try:
-            self._scratch = tempfile.TemporaryDirectory(prefix=".blocks-", dir=self.pack.folder)
+            self._scratch = Scratch(self.pack.folder)
         except OSError as error:
             raise CannotWriteError(
                 f"Cannot write {self.pack.folder}: {error.strerror}. What does not stay in memory is written "
                 "there: give yourself permission, or copy the pack."
             ) from error
-        return Path(self._scratch.name)
+        return self._scratch.path
 
     def fit(self, network: Network, generator: torch.Generator) -> PreparedGraph:
         """Learn what is not trained, as `Network.fit_graph` does. Returns the scaled graph."""
