@@ -26,9 +26,27 @@ RESULTS, PAGE = ROOT / "results" / "torture.json", ROOT / "docs" / "reliability.
 BEGIN, END = "<!-- {}: made by scripts/torture.py -->", "<!-- end of {} -->"
 # How many cases of each kind: the whole campaign, the quick one, and the one of the tests.
 SIZES = {
-    "full": {"steps": 1000, "kills": 70, "signals": 60, "cuts": 150, "pairs": 60, "disks": 40, "flips": 4000},
-    "quick": {"steps": 18, "kills": 7, "signals": 6, "cuts": 14, "pairs": 6, "disks": 6, "flips": 400},
-    "tiny": {"steps": 3, "kills": 1, "signals": 3, "cuts": 4, "pairs": 2, "disks": 2, "flips": 80},
+    "full": {
+        "steps": 1000,
+        "kills": 70,
+        "signals": 60,
+        "cuts": 160,
+        "pairs": 66,
+        "disks": 40,
+        "flips": 4000,
+        "pack flips": 2000,
+    },
+    "quick": {
+        "steps": 18,
+        "kills": 7,
+        "signals": 6,
+        "cuts": 14,
+        "pairs": 6,
+        "disks": 6,
+        "flips": 400,
+        "pack flips": 200,
+    },
+    "tiny": {"steps": 3, "kills": 1, "signals": 3, "cuts": 4, "pairs": 2, "disks": 2, "flips": 80, "pack flips": 40},
 }
 TITLES = {
     "steps": "killed at a step on the disk (SIGKILL)",
@@ -38,7 +56,8 @@ TITLES = {
     "disks": "full disk",
     "read only": "disk that can only be read",
     "pairs": "two commands at once in one folder",
-    "flips": "one bit of a file is flipped",
+    "flips": "one bit of a file of a run is flipped",
+    "pack flips": "one bit of a file of a packed graph is flipped",
 }
 
 
@@ -56,10 +75,11 @@ class Campaign:
     def run(self) -> None:
         for kind in (self._steps, self._kills, self._signals, self._cuts, self._disks, self._read_only, self._pairs):
             kind()
-        found = cases.flips(self.base, self.sizes["flips"], self.chance)
-        self.counts["flips"].update(found)
-        if found["wrong"]:
-            self.failures.append(f"{found['wrong']} flipped bits changed what is read")
+        for kind in ("flips", "pack flips"):
+            found = cases.flips(self.base, self.sizes[kind], self.chance, packed=kind == "pack flips")
+            self.counts[kind].update(found)
+            if found["wrong"]:
+                self.failures.append(f"{TITLES[kind]}: {found['wrong']} changed what is read")
 
     def _case(self, kind: str, what: str, work: Callable[..., str], *given: Any) -> None:
         try:
@@ -105,7 +125,8 @@ class Campaign:
     def _cuts(self) -> None:
         """Mostly in trainings, which write one file after another."""
         for number in range(self.sizes["cuts"]):
-            task = self.base.tasks[number % 10] if number % 10 < len(self.base.tasks) else self.trainings[number % 3]
+            both = [*self.base.tasks, *self.trainings]
+            task = both[number % len(both)]
             steps = self.steps[task.name]
             step = self.chance.randint(1, len(steps))
             self._case("cuts", f"{task.name}, step {step}", cases.power_cut, task, steps, step, self.chance)
@@ -125,6 +146,7 @@ class Campaign:
     def _pairs(self) -> None:
         same = [("train", "train"), ("resume", "resume"), ("overwrite", "overwrite"), ("resume", "overwrite")]
         same += [("predict", "predict"), ("embed", "embed"), ("report", "report"), ("data get", "data get")]
+        same += [("data make", "data make"), ("data pack", "data pack"), ("embed pack", "embed pack")]
         for number in range(self.sizes["pairs"]):
             one, other = (self.tasks[name] for name in same[number % len(same)])
             self._case("pairs", f"{one.name} and {other.name}", cases.pair, one, other)

@@ -49,8 +49,12 @@ class Watch:
 
     def _watched(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*given: Any, **more: Any) -> Any:
-            if name == "open" and not (given[1] if len(given) > 1 else more["flags"]) & os.O_CREAT:
-                return real(*given, **more)
+            if name == "open":
+                flags = given[1] if len(given) > 1 else more["flags"]
+                if not flags & os.O_CREAT:
+                    if flags & (os.O_WRONLY | os.O_RDWR):
+                        self._step("content", [self._path(given[0], more)])
+                    return real(*given, **more)
             paths = given[:2] if name in ("rename", "replace", "link") else given[:1]
             counted = self._step("rename" if name == "replace" else name, [self._path(each, more) for each in paths])
             try:
@@ -168,19 +172,27 @@ class Disk:
         if do == "saved":
             self.saved += 1
         elif do == "content":
-            if (file := self.names.get(paths[0])) is not None:
-                file.begun.append(number)
+            self._file(paths[0]).begun.append(number)
         elif do == "fsync" and "content" in step:
-            file = self.names.get(paths[0])
-            if file is not None:
-                file.safe = bytes.fromhex(step["content"])
-                file.later.append((number, file.safe))
+            file = self._file(paths[0])
+            file.safe = bytes.fromhex(step["content"])
+            file.later.append((number, file.safe))
         elif do == "fsync":
             self._sync_names("" if paths[0] == "." else paths[0])
         elif do != "failed" and not (do == "open" and paths[0] in self.names):
             op = (do, paths, _File(new=True) if do == "open" else None)
             _apply(self.names, *op)
             self.pending.append(op)
+
+    def _file(self, name: str) -> _File:
+        """The file of a name. One that is not there yet is made: some libraries open files unseen."""
+        file = self.names.get(name)
+        if file is None:
+            file = _File(new=True)
+            op = ("open", [name], file)
+            _apply(self.names, *op)
+            self.pending.append(op)
+        return file
 
     def _sync_names(self, folder: str) -> None:
         """What fsync of a folder makes safe: its names. The old name of what was moved out of another one may stay."""

@@ -72,3 +72,11 @@ def test_a_new_file_without_a_synced_folder_may_be_gone_and_without_its_own_sync
     assert {"b" in state for state in found} == {True, False}
     assert {b"", NEW, bytes(len(NEW))} <= {state["b"] for state in found if "b" in state}
     assert {state.get("b") for state in states({}, steps, 3)} == {None, NEW}
+
+
+def test_a_file_that_a_library_made_unseen_is_there_from_its_first_sync():
+    steps = [synced("part", NEW), step("rename", "part", "a"), step("fsync", ".")]
+    assert states({}, steps, 3) == [{"a": NEW}]
+    found = states({}, steps, 1)
+    assert {} in found
+    assert {"part": NEW} in found
