@@ -18,6 +18,7 @@ from typing import Any
 
 import torture_cases as cases
 from bgcl.files import write_text
+from bgcl.folders import SCRATCH
 from torture_children import Base, Task, command, duration
 from torture_cost import cost
 
@@ -64,8 +65,9 @@ TITLES = {
 class Campaign:
     """Runs cases and counts how they end."""
 
-    def __init__(self, folder: Path, size: str, seed: int) -> None:
-        self.base, self.sizes, self.chance = Base(folder), SIZES[size], random.Random(seed)
+    def __init__(self, folder: Path, size: str, seed: int, share: float = 1.0) -> None:
+        self.base, self.chance, self.share = Base(folder), random.Random(seed), share
+        self.sizes = {kind: round(number * share) for kind, number in SIZES[size].items()}
         self.counts: dict[str, Counter[str]] = {kind: Counter() for kind in TITLES}
         self.failures: list[str] = []
         self.tasks = {task.name: task for task in self.base.tasks}
@@ -90,18 +92,23 @@ class Campaign:
             print(self.failures[-1], file=sys.stderr, flush=True)
 
     def _steps(self) -> None:
-        """Every step of every command, and those that write content twice: before it, and when a part is written."""
+        """Every step of every command, and those that write content twice: before it, and when a part is written.
+
+        Of the many steps on what does not stay in memory, some are enough: all of it is removed.
+        """
         every = [
             (task, number, torn)
             for task in self.base.tasks
             for number, step in enumerate(self.steps[task.name])
             for torn in ((None, self.chance.random()) if "content" in step else (None,))
+            if number % 16 == 0 or not any(SCRATCH in path for path in step.get("paths", ()))
         ]
         for task, number, torn in self._some(every, "steps"):
             self._case("steps", f"{task.name}, step {number}, torn {torn}", cases.killed_at, task, number, torn)
 
     def _some(self, every: list[Any], kind: str) -> list[Any]:
-        return every if len(every) <= self.sizes[kind] else self.chance.sample(every, self.sizes[kind])
+        size = min(self.sizes[kind], round(self.share * len(every)))
+        return every if len(every) <= size else self.chance.sample(every, size)
 
     def _moment(self, task: Task) -> float:
         """A moment while a task runs, in seconds after its start."""
@@ -202,10 +209,10 @@ def with_counts(page: str, results: dict[str, Any]) -> str:
     return page
 
 
-def torture(size: str, seed: int) -> Campaign:
+def torture(size: str, seed: int, share: float = 1.0) -> Campaign:
     """Run a campaign in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="bgcl-torture-") as folder:
-        campaign = Campaign(Path(folder), size, seed)
+        campaign = Campaign(Path(folder), size, seed, share)
         campaign.run()
     return campaign
 
@@ -215,9 +222,10 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true", help="about a minute; writes no files")
     parser.add_argument("--tiny", action="store_true", help="a few cases of each kind; writes no files")
     parser.add_argument("--seed", type=int, default=0, help="seed of the cases. Default: 0")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the cases, on a busy machine. Default: 1")
     options = parser.parse_args()
     size = "tiny" if options.tiny else "quick" if options.quick else "full"
-    campaign = torture(size, options.seed)
+    campaign = torture(size, options.seed, options.share)
     results = campaign.results(options.seed)
     if size == "full":
         with tempfile.TemporaryDirectory(prefix="bgcl-cost-") as folder:

@@ -1,6 +1,7 @@
 """Build the files of a case of the catalogue of bad inputs, and the call that must refuse them."""
 
 import gzip
+import hashlib
 import json
 import struct
 import zipfile
@@ -19,6 +20,9 @@ from torch_geometric.data import Data
 
 import bgcl
 from bgcl.data import check_graph, planetoid, wikics
+from bgcl.data.packed_files import PackedFile
+from bgcl.data.packing import pack_data, pack_rows
+from bgcl.data.packing_parquet import parquet_rows
 
 Case = dict[str, Any]
 Call = Callable[[], object]
@@ -203,6 +207,45 @@ def one_array(case: Case, folder: Path) -> tuple[Call, Path]:
     return loading(folder / "g.npz", case)
 
 
+# Packs
+
+
+def pack(case: Case, folder: Path) -> tuple[Call, Path]:
+    """The example graph, packed. `file` is removed, or has another `text`, `cut`, `flip` or `array` of a type.
+
+    `change` replaces entries of pack.json. The checksums are right again after `array` and `change`.
+    """
+    place = folder / "pack"
+    pack_data(bgcl.example_graph(40), place, 4)
+    file = place / case.get("file", "pack.json")
+    about = json.loads((place / "pack.json").read_text())
+    if "text" in case:
+        file.write_bytes(encoded(case, case["text"]) * case.get("repeat", 1))
+    elif "cut" in case or "flip" in case:
+        damaged(file, case)
+    elif "array" in case:
+        np.save(file, np.full(case["array"]["shape"], case["array"]["value"], dtype=case["array"]["type"]))
+        about["pack"]["files"][file.name] = vars(PackedFile.of(file))
+    elif "change" not in case:
+        file.unlink()
+    if "array" in case or "change" in case:
+        about["pack"] |= case.get("change", {})
+        about["sha256"] = hashlib.sha256(json.dumps(about["pack"], indent=1).encode()).hexdigest()
+        (place / "pack.json").write_text(json.dumps(about))
+    return loading(place, case)
+
+
+def packing(case: Case, folder: Path) -> tuple[Call, None]:
+    """Parquet files that are packed: `edges` and `nodes` as for "parquet"."""
+    nodes = {"id": [0, 1, 2, 3], "size": [1.0, 2.0, 4.0, 3.0]} | case.get("more", {})
+    edges = {"source": [0, 1, 2], "target": [1, 2, 3]}
+    parquet({"nodes": nodes, "edges": edges} | case, folder)
+    if case.get("taken"):
+        (folder / "out").mkdir()
+        (folder / "out" / case["taken"]).write_text("")
+    return lambda: pack_rows(parquet_rows(folder), folder / "out", case.get("parts")), None
+
+
 # Other files
 
 
@@ -284,7 +327,7 @@ def tensors(case: Case, folder: Path) -> tuple[Call, None]:
 
 BUILDERS: dict[str, Callable[[Case, Path], tuple[Call, Path | None]]] = {
     "tables": tables, "file": one_file, "folder": whole_folder, "gzip": packed, "long header": long_header,
-    "parquet": parquet,
+    "parquet": parquet, "pack": pack, "packing": packing,
     "parquet bomb": parquet_bomb, "parquet name": parquet_name, "npz": arrays, "npz member": npz_member,
     "npz encrypted": npz_encrypted, "one array": one_array, "graphml": graphml, "planetoid": release,
     "wikics": json_release, "frames": frames, "networkx": network, "matrix": matrix, "data": tensors,

@@ -20,6 +20,7 @@ KINDS = (
     "parquet",
     "npz",
     "graphml",
+    "packs",
     "memory",
     "releases",
     "commands",

@@ -116,6 +116,30 @@ def test_an_edge_to_an_unknown_node_and_a_column_of_text_are_refused(tmp_path: P
         parquet_rows(tmp_path)
 
 
+def test_ids_that_would_wrap_and_labels_that_are_missing_are_not_taken_for_others(tmp_path: Path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    nodes = {"id": [5, 7, -5], "label": ["a", "", None], "size": [1.0, 2.0, 3.0]}
+    pq.write_table(pa.table(nodes), tmp_path / "nodes.parquet")
+    target = pa.array([7, 2**64 - 5], pa.uint64())
+    pq.write_table(pa.table({"source": [5, 7], "target": target}), tmp_path / "edges.parquet")
+    with pytest.raises(BGCLError, match="the id 18446744073709551611 is too large"):
+        parquet_rows(tmp_path)
+    pq.write_table(pa.table({"source": [5, 7], "target": [7, -5]}), tmp_path / "edges.parquet")
+    rows = parquet_rows(tmp_path)
+    assert rows.labels is not None
+    assert rows.labels.tolist() == [0, -1, -1]
+    assert rows.classes == ["a"] == bgcl.load(tmp_path).classes
+
+
+def test_a_pack_is_not_written_over_another_one(folder: Path, packed: Path):
+    before = {path.name: path.read_bytes() for path in packed.iterdir()}
+    with pytest.raises(BGCLError, match=r"already holds pack\.json"):
+        pack_rows(parquet_rows(folder), packed)
+    assert {path.name: path.read_bytes() for path in packed.iterdir()} == before
+
+
 def test_a_graph_in_memory_is_packed_with_sparse_attributes(tmp_path: Path):
     data = bgcl.load("cora")
     found = pack_data(data, tmp_path / "cora").data()

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bgcl.cli.opening import load_graph
-from bgcl.cli.options import Graph, Json, Quiet
+from bgcl.cli.opening import load_graph, without_label
+from bgcl.cli.options import Graph, Json, MissingLabel, Quiet
 from bgcl.cli.printing import print_json, print_table, say
 from bgcl.errors import BGCLError
 from bgcl.progress import stage
@@ -125,6 +125,7 @@ def data_pack(
     target: Annotated[
         str | None, typer.Option(help="Column of the edges with the second node. Default: target.")
     ] = None,
+    missing_label: MissingLabel = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -143,12 +144,15 @@ def data_pack(
         refuse_files(out, NAMES)
         if can_stream(graph):
             with stage("reading the tables"):
-                rows = parquet_rows(Path(graph), id_=id_, label=label, source=source, target=target)
+                missing = None if missing_label is None else without_label(missing_label)
+                rows = parquet_rows(
+                    Path(graph), id_=id_, label=label, source=source, target=target, missing_label=missing
+                )
             found = pack_rows(rows, out, parts)
         else:
             if not (quiet or json):
                 say("The graph is read into memory, because it is no folder with nodes.parquet and edges.parquet.")
-            data, _ = load_graph(graph, None, quiet or json, **columns)
+            data, _ = load_graph(graph, None, quiet or json, **columns, missing_label=missing_label)
             found = pack_data(data, out, parts)
     facts = {
         "folder": str(out), "nodes": found.nodes, "edges": found.edges, "attributes": found.num_attributes,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgcl.cli.opening import graph_of
+from bgcl.cli.opening import graph_of, without_label
 from bgcl.cli.options import SMALL
 from bgcl.cli.printing import visible
 from bgcl.errors import BGCLError
@@ -55,7 +55,7 @@ def relabeled(data: "Data", choice: LabelChoice, quiet: bool) -> "tuple[Data, di
     missing = choice.missing_label
     said = make_options(
         id=choice.id, label=choice.label, skip_unknown=choice.skip_unknown, task=choice.task,
-        missing_label=None if missing is None else tuple(part.strip() for part in missing.split(",") if part.strip()),
+        missing_label=None if missing is None else without_label(missing),
     )  # fmt: skip
     found = with_labels(data, choice.file, said, forget=choice.forget)
     if not quiet:

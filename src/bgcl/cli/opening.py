@@ -32,7 +32,7 @@ def load_graph(
 
     options |= {name: names(options[name]) for name in _LISTS if name in options}
     if isinstance(options.get("missing_label"), str):
-        options["missing_label"] = tuple(part.strip() for part in options["missing_label"].split(",") if part.strip())
+        options["missing_label"] = without_label(options["missing_label"])
     given = given_options(options)
     if is_tables(graph):
         from bgcl.data.own import read_files
@@ -48,6 +48,11 @@ def load_graph(
     if "name" not in data:
         data.name = str(Path(graph).resolve())
     return data, None
+
+
+def without_label(text: str) -> tuple[str, ...]:
+    """The labels that mean "no label", from a list with commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def print_reading(reading: "Reading", quiet: bool) -> None:

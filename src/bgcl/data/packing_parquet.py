@@ -33,7 +33,7 @@ def can_stream(graph: str) -> bool:
 
 def parquet_rows(
     folder: Path, *, id_: str | None = None, label: str | None = None, source: str | None = None,
-    target: str | None = None,
+    target: str | None = None, missing_label: tuple[str, ...] | None = None,
 ) -> Rows:  # fmt: skip
     """The graph in a folder with `nodes.parquet` and `edges.parquet`, whose ids are whole numbers.
 
@@ -42,6 +42,7 @@ def parquet_rows(
         id_: column of the nodes with their ids. Default: `id`.
         label: column of the nodes with their classes. Default: `label`, if there is one.
         source, target: columns of the edges with their ends. Default: `source` and `target`.
+        missing_label: labels that mean "no label". Default: inferred.
 
     Returns:
         The rows, whose attributes are read later, in pieces. Every other column of the nodes is an attribute.
@@ -65,7 +66,7 @@ def parquet_rows(
     if not names:
         raise BGCLError(f"{folder / NODES} has no column of attributes. Give each node at least one.")
     ids = _whole(nodes.read([id_]).columns[id_], folder / NODES, id_)
-    labels, classes = (None, []) if label is None else _classes(nodes, label)
+    labels, classes = (None, []) if label is None else _classes(nodes, label, missing_label)
     edges = _edges(folder / EDGES, ids, source, target)
     return Rows(ids, edges, labels, classes, names, _pieces(folder / NODES, names))
 
@@ -92,9 +93,9 @@ def _whole(column: Any, path: Path, name: str) -> Array:
     return found.astype(np.int64, copy=False)
 
 
-def _classes(nodes: ParquetFile, name: str) -> tuple[Array | None, list[str]]:
+def _classes(nodes: ParquetFile, name: str, missing: tuple[str, ...] | None) -> tuple[Array | None, list[str]]:
     """The class number of each node, -1 where a label is missing, and the names, as a graph in memory has them."""
-    notes, rules = list[str](), LabelRules()
+    notes, rules = list[str](), LabelRules(missing)
     with readable(f"{nodes.path}, column '{name}'"):
         table = nodes.read([name], texts=[name])
         labels, classes = encode_labels(table, name, None, notes, may_be_empty=True, rules=rules)
