@@ -106,11 +106,10 @@ class Novelty:
         names = {_base(score) for group in self.groups_ for score in group}
         free = every if predicted is not None or chosen is None else chosen
         self._known_nodes = every if chosen is None else chosen
-        self._measures = Measures.fit(
+        self._measures, self._own = Measures.fit(
             self.model, data, names - set(of_head), known=free, labeled=near, samples=self.samples, seed=self.seed
         )
         self._fingerprint = self.model._ready_graph(data).facts.fingerprint
-        self._own = self._measures.scores(data, same=True)
         found = self._scores(*self._own, of_head)
         self._free = {score: _base(score) not in {*of_head, LABELED} for group in self.groups_ for score in group}
         among = {score: free if self._free[score] else self._known_nodes for score in found}
@@ -146,7 +145,7 @@ class Novelty:
         if needed:
             raise BGCLError(f"'fit' had the score '{min(needed)}' of predictions: give predictions of this graph too.")
         same = self.model._ready_graph(data).facts.fingerprint == self._fingerprint
-        measured = self._own if same else self._measures.scores(data, same=False)
+        measured = self._own if same else self._measures.scores(data)
         found = self._scores(*measured, of_head)
         shares = self._shares(found, same=same)
         joined = self._joined(shares, same=same)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
     from bgcl.estimator import BGCL
     from bgcl.graph.prepared import PreparedGraph
-    from bgcl.model.network import Network
+    from bgcl.model.posterior import Moments
 
 Array = npt.NDArray[Any]
+Scores = tuple[dict[str, Array], csr_matrix]  # by name, `(N,)` each, and the mean over the neighbors of a node
 
 ATTRIBUTES = ("residual", "spread", "count")
 EDGES = ("edges by encoder", "edges by position")
@@ -34,6 +36,35 @@ LABELED = "nearest labeled"
 MEASURED = (*ATTRIBUTES, *EDGES, ENCODED, *DENSITY, *DRAWS, LABELED)
 DIRECTIONS = 256  # of the attributes, the most that may explain them
 POSITIONS = 64  # width of the positions of a model that has none
+
+
+class Seen:
+    """What a model sees of a graph. Each thing is computed once, when it is first used."""
+
+    def __init__(self, model: "BGCL", data: "Data", samples: int, seed: int) -> None:
+        self.model, self.data, self.samples, self.seed = model, data, samples, seed
+        self.network, self.graph = model._ready(data)
+
+    @cached_property
+    def encoded(self) -> Array:
+        """The encoder's output without masks, `(N, w)`."""
+        with torch.no_grad():
+            return np.asarray(self.network.encoder(self.graph).cpu().double().numpy())
+
+    @cached_property
+    def embedding(self) -> Array:
+        """The embedding without masks, `(N, d)`."""
+        return np.asarray(self.model.embed(self.data).numpy())
+
+    @cached_property
+    def moments(self) -> "Moments":
+        """Mean and standard deviation of the draws."""
+        return self.model.moments(self.data, self.samples, seed=self.seed)
+
+    @cached_property
+    def mean_embedding(self) -> Array:
+        """The mean of the draws, `(N, d)`."""
+        return np.asarray(self.moments.mean.cpu().numpy())
 
 
 @dataclass(frozen=True)
@@ -68,8 +99,8 @@ class Measures:
     def fit(
         cls, model: "BGCL", data: "Data", wanted: Collection[str], *, known: Array, labeled: Array | None,
         samples: int, seed: int,
-    ) -> "Measures":  # fmt: skip
-        """Learn from a graph what is wanted.
+    ) -> "tuple[Measures, Scores]":  # fmt: skip
+        """Learn from a graph what is wanted. Returns the measures, and the scores of this graph, as `scores` does.
 
         Args:
             model: the fitted model.
@@ -82,7 +113,8 @@ class Measures:
         """
         wanted, random = frozenset(wanted), np.random.default_rng(seed)
         attributes = positions = encoded = around = density = near = None
-        network, graph = model._ready(data)
+        seen = Seen(model, data, samples, seed)
+        network, graph = seen.network, seen.graph
         if wanted & set(ATTRIBUTES):
             generator = torch.Generator(model.settings_.device).manual_seed(seed)
             directions = network.parts.directions_of_attributes(graph, generator, DIRECTIONS).cpu().double().numpy()
@@ -93,60 +125,49 @@ class Measures:
                 positions = Structure(POSITIONS)
                 positions.fit(graph)
         if ENCODED in wanted:
-            encoded = Ellipsoid.of(_encoded(network, graph)[known])
+            encoded = Ellipsoid.of(seen.encoded[known])
         if wanted & set(DENSITY):
-            embedding = model.moments(data, samples, seed=seed).mean.cpu().numpy()
-            around = Neighborhood.of(embedding, known, random)
-            density = NormalDensity.of(embedding, known, seed) if wanted & set(DENSITY[1:]) else None
+            around = Neighborhood.of(seen.mean_embedding, known, random)
+            density = NormalDensity.of(seen.mean_embedding, known, seed) if wanted & set(DENSITY[1:]) else None
         if LABELED in wanted:
             assert labeled is not None
-            near = Neighborhood.of(model.embed(data).numpy(), labeled, random)
-        return cls(model, wanted, samples, seed, attributes, positions, encoded, around, density, near)
+            near = Neighborhood.of(seen.embedding, labeled, random)
+        measures = cls(model, wanted, samples, seed, attributes, positions, encoded, around, density, near)
+        return measures, measures._scores(seen, same=True)
 
-    def scores(self, data: "Data", *, same: bool) -> tuple[dict[str, Array], csr_matrix]:
-        """The scores of all nodes of a graph, `(N,)` each, and what propagates them.
+    def scores(self, data: "Data") -> "Scores":
+        """The scores of all nodes of another graph, `(N,)` each, and what propagates them."""
+        return self._scores(Seen(self.model, data, self.samples, self.seed), same=False)
 
-        Args:
-            data: the graph.
-            same: whether it is the graph that the measures were fitted to.
-        """
-        network, graph = self.model._ready(data)
+    def _scores(self, seen: Seen, *, same: bool) -> "Scores":
+        graph = seen.graph
         mean, found = mean_of_neighbors(graph), dict[str, Array]()
         if self.attributes is not None:
-            found |= self.attributes.scores(self.model._ready_graph(data).prepared.features, graph.features)
-        if self.wanted & {"edges by encoder", ENCODED}:
-            encoded = _encoded(network, graph)
-            found["edges by encoder"] = misfit(mean, encoded)
-            if self.encoded is not None:
-                found[ENCODED] = self.encoded.distance(encoded)
+            found |= self.attributes.scores(self.model._ready_graph(seen.data).prepared.features, graph.features)
+        if "edges by encoder" in self.wanted:
+            found["edges by encoder"] = misfit(mean, seen.encoded)
+        if self.encoded is not None:
+            found[ENCODED] = self.encoded.distance(seen.encoded)
         if self.positions is not None:
             found["edges by position"] = misfit(mean, self._positions(graph))
-        found |= self._of_draws(data, same=same)
+        found |= self._of_draws(seen, same=same)
         if self.labeled is not None:
-            found[LABELED] = self.labeled.distance(self.model.embed(data).numpy(), same=same)
+            found[LABELED] = self.labeled.distance(seen.embedding, same=same)
         return {name: found[name] for name in MEASURED if name in self.wanted}, mean
 
     def _positions(self, graph: "PreparedGraph") -> Array:
         assert self.positions is not None
         return np.asarray(self.positions(graph).cpu().double().numpy())
 
-    def _of_draws(self, data: "Data", *, same: bool) -> dict[str, Array]:
+    def _of_draws(self, seen: Seen, *, same: bool) -> dict[str, Array]:
         found = dict[str, Array]()
-        if self.wanted & {*DENSITY, "astd"}:
-            moments = self.model.moments(data, self.samples, seed=self.seed)
-            embedding = moments.mean.cpu().numpy()
-            found["astd"] = moments.astd.cpu().double().numpy()
-            if self.around is not None:
-                found["nearest"] = self.around.distance(embedding, same=same)
-            if self.density is not None:
-                found["mahalanobis"] = self.density.mahalanobis(embedding)
-                found["mixture"] = self.density.surprise(embedding)
+        if "astd" in self.wanted:
+            found["astd"] = seen.moments.astd.cpu().double().numpy()
+        if self.around is not None:
+            found["nearest"] = self.around.distance(seen.mean_embedding, same=same)
+        if self.density is not None:
+            found["mahalanobis"] = self.density.mahalanobis(seen.mean_embedding)
+            found["mixture"] = self.density.surprise(seen.mean_embedding)
         if self.wanted & set(DRAWS[1:]):
-            found |= pair_scores(self.model, data, self.samples, self.seed)
+            found |= pair_scores(self.model, seen.data, self.samples, self.seed)
         return found
-
-
-def _encoded(network: "Network", graph: "PreparedGraph") -> Array:
-    """The encoder's output without masks, `(N, w)`."""
-    with torch.no_grad():
-        return np.asarray(network.encoder(graph).cpu().double().numpy())
