@@ -135,6 +135,7 @@ def test_a_path_of_penalties_ends_where_a_fit_of_its_own_ends():
 def test_the_rough_inverse_is_that_of_the_diagonal_in_principal_directions(directions, monkeypatch):
     """Against the Hessian, number by number, at probabilities that are the same for all nodes."""
     monkeypatch.setattr(softmax_fits, "DIRECTIONS", directions)
+    monkeypatch.setattr(softmax_fits, "WHOLE", directions)
     draws, y = make_draws(1)
     fits, C = SoftmaxFits(draws, y, CLASSES, [np.arange(0)]), 2.0
     c = np.log([0.2, 0.3, 0.5])

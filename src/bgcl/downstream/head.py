@@ -29,6 +29,7 @@ Objective = Callable[[Array, float], tuple[float, Array]]  # parameters and pena
 # distance from their center is 1.
 ROUNDING = 1e-6
 PATH = (1.0, 10.0, 30.0, 100.0)
+ROUGH, CLEAR = 1e-4, 0.01  # a tolerance at which a C is judged first, and the share by which it has to be worse then
 
 
 class HeadParameters(CheckedSettings):
@@ -105,7 +106,13 @@ class MixtureHead(BaseEstimator):  # type: ignore[misc]
         found = np.zeros((len(self.path), len(folds), len(self._start(draws, y))))
         problems = self._problems(draws[: self.path_draws], y, [test for _, test in folds])
         for i, C in enumerate(self.path):  # the solution for one C is the start for the next
-            found[i] = self._solve(problems, C, found[max(i - 1, 0)], self.path_tolerance)
+            start = found[max(i - 1, 0)]
+            if i and self.path_tolerance < ROUGH:
+                start = self._solve(problems, C, start, ROUGH)
+                best_so_far = held_out[:i].max()
+                if self._held_out(problems, start).max() < best_so_far - CLEAR * abs(best_so_far):
+                    break  # more steps would not bring it back
+            found[i] = self._solve(problems, C, start, self.path_tolerance)
             held_out[i] = self._held_out(problems, found[i])
             if i and held_out[i].max() < held_out[:i].max():
                 break  # weaker penalties are slower to fit, and worse still

@@ -11,6 +11,7 @@ directions of the landmarks, which hold nearly all of them and are a small part 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,13 +70,15 @@ class Kernels:
         landmarks, halves = chosen @ axes, np.square(chosen).sum(1) / 2
         found = cls(tuple(sharpnesses), square, axes, landmarks, halves, ())
         exponents = found._exponents(chosen)
-        roots = tuple(_inverse_root(np.exp(g * exponents)) for g in sharpnesses)
+        roots = tuple(_inverse_root(np.exp(g / sharpnesses[0] * exponents)) for g in sharpnesses)
         return cls(tuple(sharpnesses), square, axes, landmarks, halves, roots)
 
     def features(self, rows: Array) -> list[Array]:
         """The features of rows `(N, d)` for each kernel, `(N, q)` each."""
-        exponents = self._exponents(rows.astype(np.float32, copy=False))
-        return [_times_upper(np.exp(g * exponents), root) for g, root in zip(self.sharpnesses, self.roots, strict=True)]
+        exponents = self._exponents(rows)
+        powers = [np.exp(g / self.sharpnesses[0] * exponents) for g in self.sharpnesses[1:]]
+        powers.insert(0, np.exp(exponents, out=exponents))
+        return [_times_upper(each, root) for each, root in zip(powers, self.roots, strict=True)]
 
     def products(self, rows: Array, columns: Sequence[Array], nodes: Array | None = None) -> Array:
         """The sum over kernels of `k(x, Z) V`, `(N, c)`, for a matrix V `(m, c)` of each kernel.
@@ -84,24 +87,32 @@ class Kernels:
         so that what is made of them stays in the cache.
         """
         count = len(rows) if nodes is None else len(nodes)
-        found = np.zeros((count, columns[0].shape[1]), dtype=np.float32)
+        found = np.empty((count, columns[0].shape[1]), dtype=np.float32)
         size = max(BLOCK // len(self.landmarks), 32)
         for start in range(0, count, size):
             some = slice(start, start + size)
-            exponents = self._exponents(rows[some if nodes is None else nodes[some]].astype(np.float32, copy=False))
-            powers = np.empty_like(exponents)
-            for g, V in zip(self.sharpnesses, columns, strict=True):
-                np.exp(np.multiply(exponents, g, out=powers), out=powers)
+            exponents = self._exponents(rows[some if nodes is None else nodes[some]])
+            powers = np.exp(exponents)
+            found[some] = powers @ columns[0]
+            for g, V in zip(self.sharpnesses[1:], columns[1:], strict=True):
+                np.exp(np.multiply(exponents, g / self.sharpnesses[0], out=powers), out=powers)
                 found[some] += powers @ V
         return found
 
     def _exponents(self, rows: Array) -> Array:
-        """`- |x - z|^2 / 2 s^2` for each row and landmark, `(N, m)`."""
-        found = (rows @ self.directions) @ self.landmarks.T
-        found -= self.halves
-        found -= np.einsum("nd,nd->n", rows, rows)[:, None] / 2
-        found /= self.square
-        return found
+        """`- g |x - z|^2 / 2 s^2` for the first g, each row and landmark, `(N, m)`."""
+        rows = rows.astype(np.float32, copy=False)
+        longer = np.empty((len(rows), self.directions.shape[1] + 2), dtype=np.float32)
+        np.matmul(rows, self.directions, out=longer[:, :-2])
+        longer[:, -2] = np.einsum("nd,nd->n", rows, rows)
+        longer[:, -1] = 1
+        return np.asarray(longer @ self._landmark_columns)
+
+    @cached_property
+    def _landmark_columns(self) -> Array:
+        """What one product with `[x, |x|^2, 1]` makes exponents of, `(r + 2, m)`."""
+        columns = [self.landmarks.T, np.full((1, len(self.landmarks)), -0.5, dtype=np.float32), -self.halves[None]]
+        return np.concatenate(columns) * np.float32(self.sharpnesses[0] / self.square)
 
 
 def principal_axes(rows: Array, most: int) -> Array:

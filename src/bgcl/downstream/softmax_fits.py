@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 BLOCK = 1 << 20  # numbers of the draws that are looked at together: as many as fit into a cache
 LEAST = 1e-6  # variance of a class that is all but certain
-DIRECTIONS = 256  # in which the spread of the rows is looked at one by one
+WHOLE, DIRECTIONS = 256, 96  # columns up to which all directions are looked at one by one, and directions of others
 
 
 class SoftmaxFits:
@@ -96,6 +96,7 @@ class SoftmaxFits:
         found, count, enough = minimize_together(
             lambda which, points: self._values(which, points, 1 / C), self._by_class(start),
             self._inverse(start.mean(0), C), tolerance=tolerance, most=most, known=self._steps,
+            dtype=self.draws.dtype,
         )  # fmt: skip
         for steps in self._steps:
             for step, change in steps:
@@ -182,8 +183,8 @@ class SoftmaxFits:
 
 
 def _principal(rows: Array) -> Array:
-    """Principal directions of rows `(N, d)`: all of them, or about the `DIRECTIONS` of the greatest spread."""
-    if rows.shape[1] <= DIRECTIONS:
+    """Principal directions of rows `(N, d)`: all of at most `WHOLE`, or about `DIRECTIONS` of great spread."""
+    if rows.shape[1] <= WHOLE:
         return np.asarray(np.linalg.eigh(rows.T @ rows)[1])
     axes = np.random.default_rng(0).standard_normal((rows.shape[1], DIRECTIONS), dtype=np.float32).astype(rows.dtype)
     for _ in range(2):  # subspace iteration

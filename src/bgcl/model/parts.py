@@ -37,7 +37,7 @@ from bgcl.graph.prepared import PreparedGraph, width_of
 from bgcl.graph.relations import in_relation, over_relations
 from bgcl.graph.sparse import spmm
 from bgcl.graph.spectrum import right_directions
-from bgcl.model.encoders.base import masked_product
+from bgcl.model.encoders.base import masked_product, masked_products
 from bgcl.model.propagation import Propagation
 from bgcl.model.structure import Structure
 
@@ -229,12 +229,16 @@ class Parts(nn.Module):
             return encoded
         connections = Propagation(graph, over_relations(graph, kept))
         mask = LayerMask() if masks is None else masks[0]
+        directions = [
+            getattr(self, f"directions_{i}") for i, part in enumerate(self.parts) if part.source == "attributes"
+        ]
+        attributes = iter(masked_products(graph.features, mask, directions))
         made = []
-        for i, part in enumerate(self.parts):
+        for part in self.parts:
             if part.source == "encoder":
                 start = self.unit(encoded)
             elif part.source == "attributes":
-                start = masked_product(graph.features, mask, getattr(self, f"directions_{i}"))
+                start = next(attributes)
             else:
                 assert self.structure is not None
                 start = self.structure(graph)

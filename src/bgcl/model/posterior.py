@@ -11,6 +11,8 @@ from bgcl.augmentation.views import VIEWS, View
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.network import Alike, Network
 
+BLOCK = 1 << 16  # numbers of a draw that are looked at together: as many as fit into a cache
+
 
 def draws(
     network: Network, graph: PreparedGraph, samples: int, seed: int, *, scale: float | None, hard: bool,
@@ -97,9 +99,11 @@ class RunningMoments:
         if self.count == 1:
             self._mean, self._squares = draw.clone(), torch.zeros_like(draw)
             return draw
-        difference = draw - self._mean  # the sums change in place: new memory takes as long as a sum
-        self._mean += difference / self.count
-        self._squares += difference.mul_(draw - self._mean)
+        rows = max(BLOCK // max(draw[0].numel(), 1), 1) if len(draw) else 1
+        for some, mean, squares in zip(*(each.split(rows) for each in (draw, self._mean, self._squares)), strict=True):
+            difference = some - mean
+            mean += difference / self.count
+            squares += difference.mul_(some - mean)
         return draw
 
     def moments(self) -> Moments:

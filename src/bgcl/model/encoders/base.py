@@ -153,12 +153,21 @@ DENSE = 0.1  # features with a greater share of nonzero entries are multiplied a
 
 def masked_product(features: Features, mask: LayerMask, weight: Tensor) -> Tensor:
     """`(X * Z) W`, `(N, H)`, for weights `(F, H)`, without propagation."""
+    (found,) = masked_products(features, mask, [weight])
+    return found
+
+
+def masked_products(features: Features, mask: LayerMask, weights: Sequence[Tensor]) -> list[Tensor]:
+    """`masked_product` of several weights. The features are masked once."""
+    if not weights:
+        return []
     if isinstance(features, SparseFeatures):
         pattern = features.pattern
         if len(pattern) <= DENSE * pattern.rows * pattern.columns:
             entries = features.values if mask.entries is None else features.values * mask.entries
-            return spmm(pattern, entries, mask_rows(weight, mask))
-    return masked_dense(features, mask) @ weight
+            return [spmm(pattern, entries, mask_rows(weight, mask)) for weight in weights]
+    dense = masked_dense(features, mask)
+    return [dense @ weight for weight in weights]
 
 
 def masked_propagation(
