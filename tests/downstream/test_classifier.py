@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
 from bgcl import BGCLError, MixtureClassifier
+from bgcl.downstream import head as head_module
 from bgcl.downstream.head import PATH
 from bgcl.downstream.softmax_fits import SoftmaxFits
 from bgcl.measures.metrics import pavpu
@@ -253,3 +254,32 @@ def test_a_criterion_that_a_given_penalty_leaves_without_effect_is_refused():
     draws, labels = np.random.default_rng(0).normal(size=(2, 20, 3)), np.arange(20) % 2
     with pytest.raises(BGCLError, match="criterion='pavpu' has no effect if C is a number"):
         MixtureClassifier(C=1.0, criterion="pavpu").fit(draws, labels)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_penalty_that_is_left_early_would_not_have_been_chosen(seed, monkeypatch):
+    random = np.random.default_rng(seed)
+    y = random.integers(3, size=90)
+    draws = random.normal(size=(2, 90, 12)) + random.uniform(0.2, 2) * np.eye(3, 12)[y]
+    early = MixtureClassifier().fit(draws, y)
+    monkeypatch.setattr(head_module, "ROUGH", 0.0)
+    whole = MixtureClassifier().fit(draws, y)
+    assert early.C_ == whole.C_
+    np.testing.assert_allclose(early.predict_proba(draws), whole.predict_proba(draws), atol=5e-3)
+
+
+def test_a_penalty_that_is_clearly_worse_takes_fewer_steps(monkeypatch):
+    random = np.random.default_rng(0)
+    y = random.integers(2, size=80)
+    draws = random.normal(size=(1, 80, 40)) + 0.3 * np.eye(2, 40)[y]  # weak: the strongest penalty is best
+    solve, tolerances = SoftmaxFits.solve, []
+
+    def noted(self, C, start, tolerance, most):
+        tolerances.append((C, tolerance))
+        return solve(self, C, start, tolerance, most)
+
+    monkeypatch.setattr(SoftmaxFits, "solve", noted)
+    head = MixtureClassifier(normalize=False).fit(draws, y)
+    assert PATH[1] > head.C_
+    assert (PATH[1], head_module.ROUGH) in tolerances
+    assert (PATH[1], MixtureClassifier.path_tolerance) not in tolerances

@@ -8,6 +8,7 @@ import torch
 
 from bgcl.augmentation.noise import CountedNoise
 from bgcl.graph.prepared import PreparedGraph
+from bgcl.model import posterior
 from bgcl.model.network import Network
 from bgcl.model.posterior import astd, draws, moments, pairs_of_views
 from bgcl.settings import make_settings
@@ -28,6 +29,16 @@ def test_moments_of_a_stream_equal_the_moments_of_draws_in_memory(count: int) ->
     torch.testing.assert_close(streamed.mean, sampled.double().mean(0).float(), rtol=1e-6, atol=0)
     torch.testing.assert_close(streamed.std, sampled.double().std(0).float(), rtol=1e-3, atol=0)
     torch.testing.assert_close(streamed.astd, astd(sampled), rtol=1e-3, atol=0)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 16])
+def test_moments_are_the_same_bits_whatever_the_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled = torch.randn(5, 9, 3, generator=seeded(1))
+    whole = moments(iter(sampled))
+    monkeypatch.setattr(posterior, "BLOCK", block)
+    found = moments(iter(sampled))
+    assert torch.equal(found.mean, whole.mean)
+    assert torch.equal(found.std, whole.std)
 
 
 def test_the_std_of_a_single_draw_is_zero() -> None:

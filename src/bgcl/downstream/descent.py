@@ -71,7 +71,7 @@ class _Pairs:
     """
 
     def __init__(self, width: int, dtype: npt.DTypeLike) -> None:
-        self.room = np.empty((3, 2 * PAIRS, width), dtype=dtype)  # so rows seldom have to be moved
+        self.room = np.zeros((3, 2 * PAIRS, width), dtype=dtype)  # so rows seldom have to be moved
         self.first = self.end = 0
         self.SY, self.YHY = np.empty((0, 0)), np.empty((0, 0))  # S Y', Y H Y'
 
@@ -82,7 +82,8 @@ class _Pairs:
         return S, Y, turned
 
     def add(self, step: Array, change: Array, turned: Array) -> None:
-        """Add a step, and forget the oldest one if there are too many."""
+        """Add a step, and forget the oldest one if there are too many. Its length says nothing, and becomes 1."""
+        length = float(np.sqrt(step @ step))
         if self.end - self.first == PAIRS:
             self.first += 1
             self.SY, self.YHY = self.SY[1:, 1:], self.YHY[1:, 1:]
@@ -90,7 +91,7 @@ class _Pairs:
             self.room[:, : PAIRS - 1] = self.room[:, self.first :]
             self.first, self.end = 0, PAIRS - 1
         for place, row in zip(self.room[:, self.end], (step, change, turned), strict=True):
-            place[:] = row
+            place[:] = row / length
         self.end += 1
         S, Y, turned_rows = self.rows
         self.SY = _bordered(self.SY, S @ Y[-1], Y[:-1] @ S[-1])
@@ -162,6 +163,9 @@ class _Search:
         if self.steps and product > SMALL * float(self.change @ self.change):
             self.pairs.add(self.step, self.change, turned - self.turned)
         self.turned, direction = turned, self.pairs.direction(self.gradient, turned)
+        if not 0 < float(self.gradient @ direction) < np.inf:  # rounding has spoiled what is remembered
+            self.pairs = _Pairs(len(self.point), self.pairs.room.dtype)
+            direction = turned
         self.direction, self.slope = -direction, -float(self.gradient @ direction)
         low = -self.slope / 2 <= tolerance * abs(self.value)  # the decrease of a Newton step
         self.found = low or float(np.abs(self.gradient).max()) <= FLAT
