@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bgcl.downstream.descent import PAIRS, minimize_together
+from bgcl.downstream.descent import PAIRS, _Pairs, minimize_together
 
 
 def quadratics(functions: int = 3, width: int = 12):
@@ -93,3 +93,29 @@ def test_known_steps_along_which_the_gradient_does_not_grow_are_left_out():
     wrong = [[(np.ones(12), -np.ones(12)), (np.ones(12), np.zeros(12))]]
     found, *_ = minimize_together(values, np.zeros((1, 12)), lambda v: v, tolerance=1e-14, most=1000, known=wrong)
     np.testing.assert_allclose(found, minima, atol=1e-4)
+
+
+@pytest.mark.parametrize("steps", [1, 5, PAIRS, 3 * PAIRS])
+def test_the_direction_is_that_of_the_formula_of_bfgs(steps):
+    """Against the update of the inverse Hessian, matrix by matrix, with the last steps."""
+    random, width = np.random.default_rng(1), 8
+    root = random.normal(size=(width, width))
+    hessian, H = root @ root.T + np.eye(width), np.diag(random.uniform(0.5, 2, size=width))
+    taken = random.normal(size=(steps, width))
+    pairs = _Pairs(width, np.float64)
+    for step in taken:
+        pairs.add(step, hessian @ step, H @ hessian @ step)
+    last = hessian @ taken[-1]
+    inverse = H * (taken[-1] @ last) / (last @ H @ last)
+    for step in taken[-PAIRS:]:
+        change = hessian @ step
+        left = np.eye(width) - np.outer(step, change) / (step @ change)
+        inverse = left @ inverse @ left.T + np.outer(step, step) / (step @ change)
+    gradient = random.normal(size=width)
+    np.testing.assert_allclose(pairs.direction(gradient, H @ gradient), inverse @ gradient, rtol=1e-6)
+
+
+def test_a_step_whose_growth_is_lost_in_rounding_is_not_remembered():
+    pairs = _Pairs(2, np.float32)
+    pairs.add(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    assert len(pairs.rows[0]) == 0

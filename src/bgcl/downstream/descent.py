@@ -84,16 +84,19 @@ class _Pairs:
     def add(self, step: Array, change: Array, turned: Array) -> None:
         """Add a step, and forget the oldest one if there are too many. Its length says nothing, and becomes 1."""
         length = float(np.sqrt(step @ step))
-        if self.end - self.first == PAIRS:
-            self.first += 1
-            self.SY, self.YHY = self.SY[1:, 1:], self.YHY[1:, 1:]
         if self.end == self.room.shape[1]:
-            self.room[:, : PAIRS - 1] = self.room[:, self.first :]
-            self.first, self.end = 0, PAIRS - 1
+            self.room[:, :PAIRS] = self.room[:, self.first :]
+            self.first, self.end = 0, PAIRS
         for place, row in zip(self.room[:, self.end], (step, change, turned), strict=True):
             place[:] = row / length
         self.end += 1
         S, Y, turned_rows = self.rows
+        if not S[-1] @ Y[-1] > 0:  # in the type of these rows, rounding leaves nothing of the growth
+            self.end -= 1
+            return
+        if len(S) > PAIRS:
+            self.first, S, Y, turned_rows = self.first + 1, S[1:], Y[1:], turned_rows[1:]
+            self.SY, self.YHY = self.SY[1:, 1:], self.YHY[1:, 1:]
         self.SY = _bordered(self.SY, S @ Y[-1], Y[:-1] @ S[-1])
         right = Y @ turned_rows[-1]
         self.YHY = _bordered(self.YHY, right, right[:-1])

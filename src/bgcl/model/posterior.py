@@ -100,7 +100,9 @@ class RunningMoments:
             self._mean, self._squares = draw.clone(), torch.zeros_like(draw)
             return draw
         rows = max(BLOCK // max(draw[0].numel(), 1), 1) if len(draw) else 1
-        for some, mean, squares in zip(*(each.split(rows) for each in (draw, self._mean, self._squares)), strict=True):
+        for some, mean, squares in zip(
+            *(torch.split(each, rows) for each in (draw, self._mean, self._squares)), strict=True
+        ):
             difference = some - mean
             mean += difference / self.count
             squares += difference.mul_(some - mean)
