@@ -17,7 +17,7 @@ from bgcl.downstream.blocks import LinearHeads, classify, fewer
 from bgcl.downstream.splits import Split
 from bgcl.model.network import Network
 from bgcl.model.posterior import draws
-from bgcl.packed import embedding, fitting, scaled, slabs
+from bgcl.packed import slabs
 from bgcl.packed.moments import write_embeddings
 from bgcl.packed.ready import PackedReady, works_in_blocks
 from bgcl.ready_graph import ReadyGraph
@@ -39,8 +39,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> bgcl.data.pack.Pack:
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 64 rows, so that a small graph has several."""
-    for module in (embedding, fitting, scaled):
-        monkeypatch.setattr(module, "row_blocks", lambda rows: slabs.row_blocks(rows, 64))
+    monkeypatch.setattr(slabs, "ROWS", 64)
 
 
 def both(pack: bgcl.data.pack.Pack, **more: object) -> tuple[tuple[Network, ReadyGraph], tuple[Network, PackedReady]]:

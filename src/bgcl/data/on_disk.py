@@ -98,7 +98,7 @@ class DiskArray:
         wanted, back = np.unique(places, return_inverse=True)
         found = np.empty((len(wanted), *self.shape[1:]), self.dtype)
         first = np.flatnonzero(np.diff(wanted, prepend=-2) != 1)  # of each run of rows that are next to each other
-        ends = np.append(first[1:], len(wanted))
+        ends = np.append(first[1:], len(wanted))[: len(first)]  # no row is no run
         handle = os.open(self.path, os.O_RDONLY)
         try:
             for a, b in zip(first.tolist(), ends.tolist(), strict=True):

@@ -1,6 +1,7 @@
 from .evaluation import SplitResult, evaluate_draws, summary
 from .kept_results import KeptResults
 from .label_spreading import LabelSpreading
+from .new_nodes import NewNodes
 from .node_draws import NodeDraws
 from .node_predictions import NodePredictions
 from .number_results import NumberResult, PredictedNumbers
@@ -16,6 +17,7 @@ __all__ = [
     "Embedding",
     "KeptResults",
     "LabelSpreading",
+    "NewNodes",
     "NodeDraws",
     "NodePredictions",
     "NumberResult",

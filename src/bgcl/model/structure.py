@@ -68,7 +68,10 @@ class Structure(nn.Module):
 
     def forward(self, graph: PreparedGraph) -> Tensor:
         """The positions of a graph's nodes, `(N, width)`; 0 for a node that the training graph did not have."""
-        keys = keys_of(graph)
+        return self.of_keys(keys_of(graph))
+
+    def of_keys(self, keys: Tensor) -> Tensor:
+        """The positions of nodes with some keys, `(n, width)`."""
         place = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
         return torch.where((self.keys[place] == keys)[:, None], self.known[place], 0.0)
 

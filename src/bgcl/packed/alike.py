@@ -45,23 +45,45 @@ class ConnectionsOnDisk:
         return replace(like, connections=Pattern(pointer, column, like.nodes), weights=weights, relations=None)
 
 
+@dataclass(frozen=True)
+class Alike:
+    """Which nodes are alike, and what tells the same of a node that joins the graph.
+
+    Attributes:
+        connections: those between alike nodes, of each kind.
+        references: the nodes among which alike ones are looked for, `(R,)`.
+        vectors: their vectors of length one, `(R, w)`, by kind.
+        diffused: the diffused output of the encoder without masks, `(N, w)`, if alike neighborhoods are needed.
+        factors: the factors of the columns with which it was diffused, `(N,)`.
+    """
+
+    connections: dict[Among, ConnectionsOnDisk]
+    references: Tensor
+    vectors: dict[Among, Tensor]
+    diffused: Slabs | None = None
+    factors: Tensor | None = None
+
+
 def encoded_rows(network: Network, scaled: DiskArray, start: int, stop: int) -> Tensor:
     """The encoder's output for some rows without masks, with rows of length one, `(n, w)`."""
     features = rows_of(scaled, start, stop)
-    return network.parts.unit(network.encoder(alone(features, start)))
+    return network.parts.unit(network.encoder(alone(features, torch.arange(start, stop))))
 
 
-def alone(features: Tensor, start: int) -> PreparedGraph:
-    """Some rows as a graph in which every node is connected with itself alone."""
+def alone(features: Tensor, numbers: Tensor) -> PreparedGraph:
+    """Some nodes as a graph in which every node is connected with itself alone.
+
+    Args:
+        features: their scaled attributes, `(n, F)`.
+        numbers: their rows in the whole graph, `(n,)`.
+    """
     count = len(features)
     pattern = Pattern(torch.arange(count + 1), torch.arange(count), count)
-    return PreparedGraph(pattern, features, numbers=torch.arange(start, start + count))
+    return PreparedGraph(pattern, features, numbers=numbers)
 
 
 @torch.no_grad()
-def find_alike(
-    network: Network, graph: PreparedGraph, scaled: DiskArray, folder: Path
-) -> dict[Among, ConnectionsOnDisk]:
+def find_alike(network: Network, graph: PreparedGraph, scaled: DiskArray, folder: Path) -> Alike:
     """The connections between alike nodes that the parts of the embedding need, as `Parts.alike` finds them.
 
     Args:
@@ -70,42 +92,51 @@ def find_alike(
         scaled: the scaled attributes, `(N, F)`.
         folder: where connections are written.
     """
+    among = references(graph)
     found: dict[Among, ConnectionsOnDisk] = {}
+    vectors: dict[Among, Tensor] = {}
     kinds = list(dict.fromkeys(part.among for part in network.parts.parts if part.among))
     if not kinds:
-        return found
+        return Alike(found, among, vectors)
     encoded = Slabs(folder, "alike", graph.nodes, network.encoder.width)
-    for start, stop in row_blocks(graph.nodes):
+    for start, stop in row_blocks(*scaled.shape):
         encoded.write_rows(start, encoded_rows(network, scaled, start, stop))
     plain = [kind for kind in kinds if kind != "alike neighborhoods"]
     if plain:
-        pairs = _nearest(encoded, references(graph))
+        theirs = _unit_rows(encoded, among)
+        pairs = _nearest(encoded, among, theirs)
         for kind in plain:
             both = connected(graph, *pairs, and_neighbors=kind == "alike and neighbors")
             found[kind] = ConnectionsOnDisk.write(folder, kind.replace(" ", "-"), both)
+            vectors[kind] = theirs
         del pairs, both
-    if "alike neighborhoods" in kinds:
-        connections = LeanPropagation(graph)
-        for number in range(len(encoded)):
-            encoded.write(number, DIFFUSED.propagated(connections, encoded.read(number)))
-        pairs = _nearest(encoded, references(graph))
-        found["alike neighborhoods"] = ConnectionsOnDisk.write(folder, "neighborhoods", connected(graph, *pairs))
-    encoded.remove()
-    return found
+    if "alike neighborhoods" not in kinds:
+        encoded.remove()
+        return Alike(found, among, vectors)
+    connections = LeanPropagation(graph)
+    for number in range(len(encoded)):
+        encoded.write(number, DIFFUSED.propagated(connections, encoded.read(number)))
+    factors = connections.of_columns
+    del connections
+    vectors["alike neighborhoods"] = theirs = _unit_rows(encoded, among)
+    pairs = _nearest(encoded, among, theirs)
+    found["alike neighborhoods"] = ConnectionsOnDisk.write(folder, "neighborhoods", connected(graph, *pairs))
+    return Alike(found, among, vectors, encoded, factors)
 
 
-def _nearest(vectors: Slabs, among: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The nearest nodes of each node, as `bgcl.graph.alike.nearest` finds them."""
-    theirs = torch.empty(len(among), vectors.width)
-    for start, stop in row_blocks(vectors.rows):
-        here = (among >= start) & (among < stop)
-        theirs[here] = F.normalize(vectors.read_rows(start, stop)[among[here] - start], dim=1)
+def _unit_rows(vectors: Slabs, rows: Tensor) -> Tensor:
+    """Some rows of a matrix on disk with length one, `(R, w)`."""
+    return F.normalize(vectors.gather(rows), dim=1)
+
+
+def _nearest(vectors: Slabs, among: Tensor, theirs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The nearest nodes of each node among some nodes and their vectors, as `bgcl.graph.alike.nearest` finds them."""
     itself = torch.full((vectors.rows,), -1)
     itself[among] = torch.arange(len(among))
     few = min(NEAREST, len(among) - 1)
     places = [torch.empty(vectors.rows * few, dtype=torch.int64) for _ in range(2)]
     cosines = torch.empty(vectors.rows * few)
-    for start, stop in row_blocks(vectors.rows):
+    for start, stop in row_blocks(vectors.rows, vectors.width):
         unit = F.normalize(vectors.read_rows(start, stop), dim=1)
         row, near, cosine = nearest_among(unit, theirs, itself[start:stop], few)
         some = slice(start * few, stop * few)

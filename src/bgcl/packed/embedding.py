@@ -13,6 +13,7 @@ that of the whole graph in memory, up to rounding.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -25,12 +26,22 @@ from bgcl.graph.keys import keys_of
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.model.encoders.base import masked_product
 from bgcl.model.network import Network
-from bgcl.model.parts import Among
-from bgcl.packed.alike import ConnectionsOnDisk, alone, find_alike
+from bgcl.model.parts import STEPS, Among
+from bgcl.packed.alike import Alike, alone, find_alike
 from bgcl.packed.products import LeanPropagation
 from bgcl.packed.slabs import Slabs, row_blocks, rows_of
 
 Consumer = Callable[[int, Tensor], None]  # the first column, and `(N, columns)` with rows scaled
+
+
+class Keeper(Protocol):
+    """Keeps what a node that joins the graph hears from its neighbors in a draw."""
+
+    def factors(self, among: Among | None, of_columns: Tensor) -> None:
+        """Keep the factor of each column of the normalized connections, `(N,)`."""
+
+    def state(self, part: int, step: int, slab: int, heard: Tensor) -> None:
+        """Keep a slab of a part after some steps of propagation, `(N, columns)`; of a diffused part, after the last."""
 
 
 class PackedEmbedder:
@@ -47,7 +58,7 @@ class PackedEmbedder:
         check_parts(network)
         self.network, self.graph, self.scaled, self.folder = network, graph, scaled, folder
         self.nodes = graph.nodes
-        self._alike: dict[Among, ConnectionsOnDisk] | None = None
+        self._alike: Alike | None = None
         self.sources: dict[str, Slabs] = {}
         parts, width = network.parts, network.encoder.width
         if any(part.source == "encoder" for part in parts.parts):
@@ -64,8 +75,8 @@ class PackedEmbedder:
         return sum(self.network.parts.widths)
 
     @property
-    def alike(self) -> dict[Among, ConnectionsOnDisk]:
-        """The connections between alike nodes, which are found on first use."""
+    def alike(self) -> Alike:
+        """Which nodes are alike, which is found on first use."""
         if self._alike is None:
             self._alike = find_alike(self.network, self.graph, self.scaled, self.folder)
         return self._alike
@@ -73,15 +84,16 @@ class PackedEmbedder:
     @torch.no_grad()
     def draw(
         self, consume: Consumer, view: View = "o", noise: Noise | None = None, *, hard: bool = False,
-        scale: float | None = 1.0,
+        scale: float | None = 1.0, keep: "Keeper | None" = None,
     ) -> None:  # fmt: skip
         """One draw of the embedding in a view, or the embedding without masks if there is no noise.
 
         Args:
             consume: gets the first column of a slab and the slab, `(N, columns)`, each column of the embedding once.
             view, noise, hard, scale: see `Network.draw`.
+            keep: keeps what a node that joins the graph needs.
         """
-        alike = self.alike  # found before the sources are written, because it takes most memory
+        alike = self.alike.connections  # found before the sources are written, because it takes most memory
         self._write_sources(view, noise, hard=hard, scale=scale)
         groups: list[Among | None] = [None, *alike]
         for among in groups:
@@ -95,42 +107,66 @@ class PackedEmbedder:
                 kept = self.network.augmentation.kept_positives(view, graph, name, hard=hard, scale=scale)
             connections = LeanPropagation(graph, kept)
             del kept
+            if keep is not None:
+                keep.factors(among, connections.of_columns)
             for i in wanted:
-                self._part(i, connections, consume)
+                self._part(i, connections, consume, keep)
 
-    def _part(self, number: int, connections: LeanPropagation, consume: Consumer) -> None:
+    def source_of(self, number: int) -> str:
+        """The name of what a part propagates."""
+        source = self.network.parts.parts[number].source
+        return source if source != "attributes" else f"attributes {number}"
+
+    def _part(self, number: int, connections: LeanPropagation, consume: Consumer, keep: "Keeper | None") -> None:
         """Propagate one part, and hand on its slabs."""
         part = self.network.parts.parts[number]
-        source = self.sources[part.source if part.source != "attributes" else f"attributes {number}"]
+        source = self.sources[self.source_of(number)]
         first = sum(self.network.parts.widths[:number])
         squares, slabs = torch.zeros(self.nodes), []
         for i in range(len(source)):
-            slabs.append(part.propagated(connections, source.read(i)))
-            squares += torch.linalg.vector_norm(slabs[-1], dim=1).square_()
+            slab = source.read(i)
+            if keep is None or part.hops is None:
+                slab = part.propagated(connections, slab)
+            else:
+                for step in range(part.hops):
+                    if step:
+                        keep.state(number, step, i, slab)
+                    slab = connections(slab)
+            if keep is not None and part.hops is None:
+                keep.state(number, STEPS, i, slab)
+            slabs.append(slab)
+            squares += torch.linalg.vector_norm(slab, dim=1).square_()
         length = squares.sqrt_().clamp_(min=1e-12)[:, None]
         for slab, (start, _) in zip(slabs, source.ranges, strict=True):
             consume(first + start, slab.div_(length))
 
     def _write_sources(self, view: View, noise: Noise | None, *, hard: bool, scale: float | None) -> None:
         """Write what the parts propagate: the encoder's output, and attributes in their directions."""
+        for start, stop in row_blocks(*self.scaled.shape):
+            block = alone(rows_of(self.scaled, start, stop), torch.arange(start, stop))
+            for name, rows in self.of_nodes(block, view, noise, hard=hard, scale=scale).items():
+                self.sources[name].write_rows(start, rows)
+
+    def of_nodes(
+        self, block: PreparedGraph, view: View, noise: Noise | None, *, hard: bool = False, scale: float | None = 1.0
+    ) -> dict[str, Tensor]:
+        """What the parts propagate, for some nodes with scaled attributes: rows by the name of the source."""
         network, parts = self.network, self.network.parts
         of_attributes = [i for i, part in enumerate(parts.parts) if part.source == "attributes"]
         directions = [getattr(parts, f"directions_{i}") for i in of_attributes]
-        widths = [each.shape[1] for each in directions]
-        for start, stop in row_blocks(self.nodes):
-            block = alone(rows_of(self.scaled, start, stop), start)
-            masks: list[LayerMask] | None = None
-            if noise is not None:
-                inputs = network.encoder.inputs(block)
-                masks = network.augmentation.draw(view, block, inputs, noise, hard=hard, scale=scale)
-            if "encoder" in self.sources:
-                encoded = network.parts.unit(network.encoder(block, masks))
-                self.sources["encoder"].write_rows(start, encoded)
-            if directions:
-                mask = LayerMask() if masks is None else masks[0]
-                found = masked_product(block.features, mask, torch.cat(directions, 1))
-                for i, columns in zip(of_attributes, torch.split(found, widths, 1), strict=True):
-                    self.sources[f"attributes {i}"].write_rows(start, columns)
+        masks: list[LayerMask] | None = None
+        if noise is not None:
+            inputs = network.encoder.inputs(block)
+            masks = network.augmentation.draw(view, block, inputs, noise, hard=hard, scale=scale)
+        found: dict[str, Tensor] = {}
+        if "encoder" in self.sources:
+            found["encoder"] = network.parts.unit(network.encoder(block, masks))
+        if directions:
+            mask = LayerMask() if masks is None else masks[0]
+            columns = masked_product(block.features, mask, torch.cat(directions, 1))
+            each = torch.split(columns, [one.shape[1] for one in directions], 1)
+            found |= {f"attributes {i}": one for i, one in zip(of_attributes, each, strict=True)}
+        return found
 
     def _positions(self) -> Slabs:
         """The positions of the nodes, which masks do not change."""
@@ -138,10 +174,8 @@ class PackedEmbedder:
         assert structure is not None
         found = Slabs(self.folder, "structure", self.nodes, structure.width)
         keys = keys_of(self.graph)
-        for start, stop in row_blocks(self.nodes):
-            place = torch.searchsorted(structure.keys, keys[start:stop]).clamp(max=len(structure.keys) - 1)
-            same = (structure.keys[place] == keys[start:stop])[:, None]
-            found.write_rows(start, torch.where(same, structure.known[place], 0.0))
+        for start, stop in row_blocks(self.nodes, structure.width):
+            found.write_rows(start, structure.of_keys(keys[start:stop]))
         return found
 
 

@@ -80,12 +80,12 @@ def _square(part: Part, connections: LeanPropagation, scaled: DiskArray) -> Call
 
     def times(thin: Tensor) -> Tensor:
         tall = torch.empty(scaled.shape[0], thin.shape[1])
-        for start, stop in row_blocks(len(tall)):
+        for start, stop in row_blocks(*scaled.shape):
             torch.mm(rows_of(scaled, start, stop), thin, out=tall[start:stop])
         if part.hops != 0:  # A is symmetric
             tall = part.propagated(connections, part.propagated(connections, tall))
         found = torch.zeros_like(thin)
-        for start, stop in row_blocks(len(tall)):
+        for start, stop in row_blocks(*scaled.shape):
             found.addmm_(rows_of(scaled, start, stop).T, tall[start:stop])
         return found
 
@@ -121,15 +121,15 @@ def fit_positions(structure: Structure, graph: PreparedGraph, connections: LeanP
     """The positions of a graph's nodes, as `Structure.fit` finds them. They are in memory, `(N, width)`."""
     keys = keys_of(graph)
     found = torch.empty(graph.nodes, structure.width)
-    for start, stop in row_blocks(graph.nodes):
+    for start, stop in row_blocks(graph.nodes, structure.width):
         found[start:stop] = random_signs(keys[start:stop], structure.width)
     for _ in range(POSITION_ROUNDS):
         connections.in_columns(Part("structure", 1), found)
         products = torch.zeros(structure.width, structure.width)
-        for start, stop in row_blocks(graph.nodes):
+        for start, stop in row_blocks(graph.nodes, structure.width):
             products.addmm_(found[start:stop].T, found[start:stop])
         turn = orthonormal_turn(products)
-        for start, stop in row_blocks(graph.nodes):
+        for start, stop in row_blocks(graph.nodes, structure.width):
             found[start:stop] = found[start:stop] @ turn
     structure.keys, order = torch.sort(keys)
     structure.known = found[order]
@@ -152,16 +152,16 @@ class PackedWitnesses(Witnesses):
     def _standard_numbers(self) -> Numbers:
         nodes = self.graph.nodes
         total, squares = np.zeros(self.numbers), np.zeros(self.numbers)
-        for start, stop in row_blocks(nodes):
+        for start, stop in row_blocks(*self.scaled.shape):
             total += self._block(start, stop).sum(0)
         mean = total / nodes
-        for start, stop in row_blocks(nodes):
+        for start, stop in row_blocks(*self.scaled.shape):
             squares += np.square(self._block(start, stop) - mean).sum(0)
         size = np.maximum(np.sqrt(squares / nodes), 1e-12)
         vary = np.flatnonzero(squares / np.square(size) / max(nodes - 1, 1) > 1e-6)
 
         def columns_of(columns: np.ndarray) -> np.ndarray:
-            blocks = [self._block(*block)[:, columns] for block in row_blocks(nodes)]
+            blocks = [self._block(*block)[:, columns] for block in row_blocks(*self.scaled.shape)]
             found: np.ndarray = (np.concatenate(blocks) - mean[columns]) / size[columns]
             return found
 

@@ -40,7 +40,7 @@ class MomentsOnDisk:
             paths = [self.folder / f"moments-{name}-{first}.npy" for name in ("mean", "squares")]
             mean, squares = (DiskArray.create(path, tuple(slab.shape), np.float32) for path in paths)
             self.slabs[first] = mean, squares
-        for start, stop in row_blocks(self.nodes):
+        for start, stop in row_blocks(*slab.shape):
             rows = slab[start:stop].numpy()
             so_far, sums = (array.read(start, stop) for array in self.slabs[first])
             difference = rows - so_far
@@ -55,7 +55,7 @@ class MomentsOnDisk:
         width = sum(self.slabs[first][0].shape[1] for first in order)
         shapes = {"mean": (self.nodes, width), "std": (self.nodes, width), "astd": (self.nodes,)}
         made = {name: DiskArray.create(folder / f"{name}.npy", shape, np.float32) for name, shape in shapes.items()}
-        for start, stop in row_blocks(self.nodes):
+        for start, stop in row_blocks(self.nodes, width):
             means, squares = (
                 np.concatenate([self.slabs[first][i].read(start, stop) for first in order], 1) for i in (0, 1)
             )
@@ -94,7 +94,7 @@ class RowsOnDisk:
     def end(self) -> None:
         """End a draw: its rows are written."""
         order = sorted(self.slabs)
-        for start, stop in row_blocks(self.nodes):
+        for start, stop in row_blocks(self.nodes, self.rows.shape[1]):
             rows = np.concatenate([self.slabs[first].read(start, stop) for first in order], 1)
             self.rows.write(self.draw * self.nodes + start, rows)
 

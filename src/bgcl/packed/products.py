@@ -38,8 +38,9 @@ class LeanPropagation(Propagation):
         counts = pattern.pointer.diff()
         by_row = torch.segment_reduce(values, "sum", offsets=pattern.pointer.long())
         by_column = torch.zeros(pattern.columns).index_add_(0, pattern.column, values)
-        values *= torch.repeat_interleave(_inverse_root(by_row), counts, output_size=len(pattern))
-        values *= _inverse_root(by_column).index_select(0, pattern.column)
+        values *= torch.repeat_interleave(inverse_root(by_row), counts, output_size=len(pattern))
+        self.of_columns = inverse_root(by_column)  # (N,), the factor of each column
+        values *= self.of_columns.index_select(0, pattern.column)
         self.pattern, self.values = pattern, values
 
     def in_columns(self, part: Part, start: Tensor, slab: int = SLAB) -> Tensor:
@@ -50,5 +51,6 @@ class LeanPropagation(Propagation):
         return start
 
 
-def _inverse_root(degree: Tensor) -> Tensor:
+def inverse_root(degree: Tensor) -> Tensor:
+    """The factor of a row or a column with some sum of its entries; 1 if it has none."""
     return degree.clamp(min=1e-12).rsqrt().masked_fill(degree == 0, 1.0)

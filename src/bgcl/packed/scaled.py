@@ -1,5 +1,6 @@
 """The scaled attributes of a packed graph, on disk. What `bgcl.model.scaling` computes, in blocks."""
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def are_dense_numbers(attributes: DiskArray, most: int) -> bool:
     if not 0 < attributes.shape[1] <= most:
         return False
     present = 0
-    for start, stop in row_blocks(attributes.shape[0]):
+    for start, stop in row_blocks(*attributes.shape):
         block = rows_of(attributes, start, stop)
         if bool((block < 0).any()):
             return True
@@ -34,7 +35,7 @@ def are_dense_numbers(attributes: DiskArray, most: int) -> bool:
 def are_all_equal(attributes: DiskArray) -> bool:
     """Whether all nodes have the same attributes."""
     first = rows_of(attributes, 0, 1)
-    return all(bool((rows_of(attributes, *block) == first).all()) for block in row_blocks(attributes.shape[0]))
+    return all(bool((rows_of(attributes, *block) == first).all()) for block in row_blocks(*attributes.shape))
 
 
 def columns_of(attributes: DiskArray, columns: slice) -> Tensor:
@@ -44,7 +45,7 @@ def columns_of(attributes: DiskArray, columns: slice) -> Tensor:
 
 
 def _arrays(attributes: DiskArray) -> Iterator[np.ndarray]:
-    for start, stop in row_blocks(attributes.shape[0]):
+    for start, stop in row_blocks(*attributes.shape):
         yield attributes.read(start, stop)
 
 
@@ -80,7 +81,7 @@ def write_scaled(
                 columns = mean_of_neighbors(graph, columns)
             level.write(number, columns.contiguous())
     found = DiskArray.create(folder / "scaled.npy", (nodes, scaling.width), np.float32)
-    for start, stop in row_blocks(nodes):
+    for start, stop in row_blocks(nodes, scaling.width):
         rows = torch.cat([level.read_rows(start, stop) for level in levels], 1)
         found.write(start, (rows / scaling.width**0.5).numpy())
     for level in levels:
@@ -89,5 +90,10 @@ def write_scaled(
 
 
 def mapped(array: DiskArray) -> Tensor:
-    """The array as a tensor that is mapped into memory, so that only the rows that are used are read."""
-    return torch.from_numpy(np.load(array.path, mmap_mode="c"))
+    """The array as a tensor that is mapped into memory, so that only the rows that are used are read.
+
+    It cannot be written. So it does not count as memory of the process where a limit is set.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(np.load(array.path, mmap_mode="r"))

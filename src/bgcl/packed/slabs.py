@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bgcl.data.on_disk import DiskArray
 
-ROWS = 1 << 15  # rows that are computed at a time
+ROWS, BLOCK_BYTES, FEWEST = 1 << 15, 1 << 26, 256  # rows that are computed at a time: fewer if they are wide
 SLAB = 64  # columns of a slab: rows of 256 bytes are read as fast as longer ones, and a few slabs fit into memory
 
 
@@ -41,6 +41,10 @@ class Slabs:
         """Read some rows, `(n, w)`."""
         return torch.from_numpy(np.concatenate([file.read(start, stop) for file in self.files], 1))
 
+    def gather(self, rows: Tensor) -> Tensor:
+        """Read rows in any order, `(n, w)`."""
+        return torch.from_numpy(np.concatenate([file.gather(rows.numpy()) for file in self.files], 1))
+
     def __len__(self) -> int:
         return len(self.files)
 
@@ -58,12 +62,15 @@ class Slabs:
             file.path.unlink(missing_ok=True)
 
 
-def row_blocks(rows: int, block: int = ROWS) -> Iterator[tuple[int, int]]:
-    """The first row of each block, and the row after its last one.
+def row_blocks(rows: int, width: int) -> Iterator[tuple[int, int]]:
+    """The first row of each block of a matrix `(rows, width)`, and the row after its last one.
 
-    >>> list(row_blocks(5, 2))
-    [(0, 2), (2, 4), (4, 5)]
+    >>> [stop - start for start, stop in row_blocks(70_000, 64)]
+    [32768, 32768, 4464]
+    >>> [stop - start for start, stop in row_blocks(10_000, 4000)]
+    [4194, 4194, 1612]
     """
+    block = max(min(ROWS, BLOCK_BYTES // (4 * max(width, 1))), min(FEWEST, ROWS))
     for start in range(0, rows, block):
         yield start, min(start + block, rows)
 
