@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from bgcl import checkpoint, fitting
-from bgcl.arguments import flag, path_of, seed_or, whole
+from bgcl.arguments import flag, node_numbers, path_of, seed_or, whole
 from bgcl.augmentation.drop_rates import RatePosterior
 from bgcl.batching import check_cost
 from bgcl.data.pyg import check_graph, warn_of_unused
 from bgcl.errors import BGCLError
 from bgcl.files import sole_use
 from bgcl.measures.disagreement import disagreement
+from bgcl.model.local import draws_of_nodes, reach_of, rows_of_draws
 from bgcl.model.objectives.base import Objective
 from bgcl.model.posterior import Moments, anchored_log_likelihoods, draws, moments, pairs_of_views
 from bgcl.processes.team import Team
@@ -157,8 +158,9 @@ class BGCL(ReadyModel, HistoryPlots):
         return self
 
     def sample(
-        self, data: Data, samples: int = 100, *, scale: float | None = None, hard: bool = False, seed: int | None = None
-    ) -> Tensor:
+        self, data: Data, samples: int = 100, *, scale: float | None = None, hard: bool = False,
+        seed: int | None = None, nodes: object = None,
+    ) -> Tensor:  # fmt: skip
         """Draws of the embeddings from their posterior Q(H), in turn from the two views.
 
         Args:
@@ -167,23 +169,31 @@ class BGCL(ReadyModel, HistoryPlots):
             scale: fraction of the drop rates; None: the fitted `draw_scale`, or the rates inferred for draws.
             hard: draw masks of 0 and 1, even if the model was trained with relaxed ones.
             seed: seed of the draws; None: the model's. The same seed gives the same draws.
+            nodes: numbers of some nodes. If the model looks only some hops far, nothing else is computed.
 
         Returns:
-            Draws of shape `(S, N, d)`.
+            Draws of shape `(S, N, d)`, or `(S, n, d)` of some nodes.
         """
-        return torch.stack([draw.cpu() for draw in self.draws(data, samples, scale=scale, hard=hard, seed=seed)])
+        how: dict[str, Any] = {"scale": scale, "hard": hard, "seed": seed, "nodes": nodes}
+        return torch.stack([draw.cpu() for draw in self.draws(data, samples, **how)])
 
     def draws(
-        self, data: Data, samples: int = 100, *, scale: float | None = None, hard: bool = False, seed: int | None = None
-    ) -> Iterator[Tensor]:
+        self, data: Data, samples: int = 100, *, scale: float | None = None, hard: bool = False,
+        seed: int | None = None, nodes: object = None,
+    ) -> Iterator[Tensor]:  # fmt: skip
         """The draws of `sample` one at a time, each of shape `(N, d)`, so that not all have to fit into memory."""
         network, graph = self._ready(data)
         count, hard = whole("The number of samples", samples, 1), flag("hard", hard)
         settings = self.settings_ if scale is None else self.settings_.with_changes(draw_scale=scale)
         start, scale = seed_or(seed, settings.seed), settings.draw_scale
+        few = None if nodes is None else torch.from_numpy(node_numbers("nodes", nodes, data.num_nodes)).long()
+        if few is not None and reach_of(network) is not None:
+            return draws_of_nodes(network, graph, few.to(settings.device), count, start, scale=scale, hard=hard)
         if (blocks := self.in_blocks(data)) is not None:
-            return blocks.draws(network, count, start, scale=scale, hard=hard)
-        return draws(network, graph, count, start, scale=scale, hard=hard, alike=self._alike(data))
+            found = blocks.draws(network, count, start, scale=scale, hard=hard)
+        else:
+            found = draws(network, graph, count, start, scale=scale, hard=hard, alike=self._alike(data))
+        return found if few is None else rows_of_draws(found, few)
 
     def moments(
         self, data: Data, samples: int = 100, *, scale: float | None = None, hard: bool = False, seed: int | None = None

@@ -93,7 +93,8 @@ def ready_graph(checked: Data, settings: Settings, trained: GraphFacts | None = 
 
 def memo_of(data: Data, ready: ReadyGraph) -> GraphMemo | PackMemo:
     """What remembers a ready graph."""
-    return PackMemo(ready.pack, ready) if isinstance(ready, PackedReady) else GraphMemo(data, ready)
+    pack = pack_of(data)
+    return GraphMemo(data, ready) if pack is None else PackMemo(pack, ready)
 
 
 def is_dense(ready: ReadyGraph) -> bool:

@@ -111,7 +111,7 @@ def induced(graph: PreparedGraph, nodes: Tensor, number: Tensor | None = None) -
         number = torch.full((graph.nodes,), -1, device=nodes.device)
     own = torch.arange(len(nodes), device=nodes.device)
     number[nodes] = own
-    connections, counts = _rows(graph.connections, nodes)
+    connections, counts = rows_of_pattern(graph.connections, nodes)
     column = number[graph.connections.column[connections]]
     number[nodes] = -1  # for the next subgraph
     inside = column >= 0
@@ -128,12 +128,12 @@ def feature_rows(features: Features, nodes: Tensor) -> Features:
     """The features of some nodes, in the given order. A node may occur more than once."""
     if not isinstance(features, SparseFeatures):
         return features[nodes]
-    entries, counts = _rows(features.pattern, nodes)
+    entries, counts = rows_of_pattern(features.pattern, nodes)
     pointer = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     return SparseFeatures(Pattern(pointer, features.pattern.column[entries], features.width), features.values[entries])
 
 
-def _rows(pattern: Pattern, nodes: Tensor) -> tuple[Tensor, Tensor]:
+def rows_of_pattern(pattern: Pattern, nodes: Tensor) -> tuple[Tensor, Tensor]:
     """The entries of the rows `nodes`, in the given order, and how many each row has."""
     first = pattern.pointer[nodes]
     counts = pattern.pointer[nodes + 1] - first
