@@ -79,3 +79,33 @@ def test_what_does_not_fit_is_refused_with_the_option_that_would(data, monkeypat
         check_cost(data, bgcl.Settings(encoder="gcn"))
     with pytest.raises(BGCLError, match="Pack the graph with 'bgcl data pack'"):
         bgcl.BGCL().fit(bgcl.example_graph(), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({"encoder": "gcn", "batches": 3}, "Take more 'batches'"),
+        ({"encoder": "gcn", "batch_nodes": 50, "neighbors": (5, 5)}, "Lower 'batch_nodes' or 'neighbors'"),
+        ({}, "Pack the graph with 'bgcl data pack'"),
+    ],
+)
+def test_too_little_memory_for_one_batch_is_refused(data, settings, remedy, monkeypatch):
+    monkeypatch.setattr("bgcl.data.memory.free_memory", lambda: 1000)
+    with pytest.raises(BGCLError, match=remedy):
+        check_cost(data, bgcl.Settings(**settings))
+
+
+def test_the_estimate_of_time_is_that_of_the_machine(data, monkeypatch):
+    def seconds(multiplies: float, gathers: float) -> float:
+        monkeypatch.setattr(batching, "measured_speed", lambda: batching.Speed(multiplies, gathers))
+        monkeypatch.setattr(batching, "STEP_SECONDS", 0.0)
+        return cost_of(data, bgcl.Settings(encoder="gcn", objective="decorrelation")).seconds
+
+    assert seconds(2e9, 2e9) == pytest.approx(seconds(1e9, 1e9) / 2)
+    assert seconds(1e9, 1e12) < seconds(1e9, 1e9)
+
+
+def test_the_speed_of_the_machine_is_measured():
+    found = batching.measured_speed()
+    assert found.multiplies > 1e6
+    assert found.gathers > 1e6

@@ -7,13 +7,18 @@
 - Batches of clusters lose the edges between them, but few. METIS needs 84 bytes for each connection.
 - Sampled neighbors need nothing, and lose most.
 
-Estimates are products of sizes with constants that `benchmarks/scaling.py` measures.
+Estimates are products of sizes with constants. How fast the machine multiplies and gathers is measured when it is asked
+for, in about a tenth of a second, so that the estimate of time is that of this machine and its threads.
 """
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
+from torch.nn import functional as F
 from torch_geometric.data import Data
 
 from bgcl.data.memory import check_fits, free_memory, in_words
@@ -28,8 +33,8 @@ SHARE = 0.7  # of the free memory that an estimate may take, because it is rough
 
 BYTES_OF_CONNECTION = 90  # pattern, rows, transposed pattern, values and their gradients
 COPIES = 6  # of the columns of a layer: both views, before and after the activation, and gradients
-GFLOPS = 20.0  # of one thread: 10^9 multiplications and additions in a second
-BYTES_A_SECOND = 4e9  # of rows that a sparse product gathers
+PASSES = 12  # times that a step reads and writes the columns of a layer besides its products
+STEP_SECONDS = 0.005  # of a step, besides what grows with its nodes
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Cost:
 
     Attributes:
         memory: bytes at the same time.
-        seconds: of one epoch, with one thread.
+        seconds: of one epoch.
     """
 
     memory: int
@@ -47,6 +52,36 @@ class Cost:
     def __str__(self) -> str:
         time = f"{self.seconds:.0f} s" if self.seconds >= 1 else "less than 1 s"
         return f"about {in_words(self.memory)} of memory and {time} an epoch"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast this machine is, with the threads that torch uses."""
+
+    multiplies: float  # multiplications and additions in a second
+    gathers: float  # bytes of rows that a sparse product gathers in a second
+
+
+@cache
+def measured_speed() -> Speed:
+    """Measure the speed, once in a process."""
+    side, rows, columns, entries = 256, 1 << 18, 64, 1 << 17
+    square, tall = torch.ones(side, side), torch.ones(rows, columns)
+    index = torch.randint(rows, (entries,), generator=torch.Generator().manual_seed(0))
+    offsets = torch.arange(0, entries, 16)
+    multiplying = _shortest(lambda: square @ square)
+    gathering = _shortest(lambda: F.embedding_bag(index, tall, offsets, mode="sum"))
+    return Speed(2 * side**3 / multiplying, 4 * entries * columns / gathering)
+
+
+def _shortest(action: Callable[[], object], turns: int = 25) -> float:
+    """The shortest time of some turns, which other work on the machine delays least."""
+    found = []
+    for _ in range(turns):
+        start = time.perf_counter()
+        action()
+        found.append(time.perf_counter() - start)
+    return max(min(found), 1e-6)
 
 
 def choose(data: Data, settings: Settings) -> tuple[dict[str, Any], str]:
@@ -125,9 +160,14 @@ def cost_of(data: Data, settings: Settings) -> Cost:
     weights = share * inputs * settings.widths[0] + sum(
         a * b for a, b in zip(settings.widths, settings.widths[1:], strict=False)
     )
-    products = settings.members * (6 * 2 * step_nodes * weights + 18 * compared**2 * settings.widths[-1])
+    pairs = 9 if settings.negatives == "both views" else 3  # products of n x n x d, forward and backward
+    products = settings.members * (6 * 2 * step_nodes * weights + 2 * pairs * compared**2 * settings.widths[-1])
     gathered = 0 if settings.encoder == "mlp" else 6 * 4 * step_entries * settings.members * sum(settings.widths)
-    seconds = steps * (products / (GFLOPS * 1e9) + gathered / BYTES_A_SECOND + 0.005)
+    passed = PASSES * 2 * 4 * step_nodes * columns
+    steps_of_rates = 0.0 if settings.lr_rates is None else 1 / (settings.rate_every or 1)  # they cost about as much
+    speed = measured_speed()
+    each = STEP_SECONDS + products / speed.multiplies + (gathered + passed) / speed.gathers
+    seconds = steps * (1 + steps_of_rates) * each
     return Cost(int(stored + step), seconds)
 
 
