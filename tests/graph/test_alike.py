@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgcl.graph import alike
-from bgcl.graph.alike import NEAREST, SOFTNESS, among_alike, nearest, references
+from bgcl.graph.alike import NEAREST, SOFTNESS, among_alike, connected_rows, nearest, references
 from bgcl.graph.prepared import PreparedGraph
 from small import dense_connections, make_graph, random_adjacency, random_features, seeded
 
@@ -55,9 +55,10 @@ def test_a_large_graph_has_nearest_nodes_among_some_nodes_alone(monkeypatch):
     among = references(graph, 12)
     assert len(set(among.tolist())) == 12
     assert among.tolist() == sorted(among.tolist())
-    row, column, cosine = nearest(torch.nn.functional.normalize(vectors, dim=1), among, 3)
-    assert len(row) == 40 * 3
-    assert set(column.tolist()) <= set(among.tolist())
+    pairs = nearest(torch.nn.functional.normalize(vectors, dim=1), among, 3)
+    row, column, cosine = torch.arange(40)[:, None], pairs.near, pairs.cosine
+    assert column.shape == (40, 3)
+    assert set(column.flatten().tolist()) <= set(among.tolist())
     assert bool((row != column).all())
     found = np.zeros((40, 40))
     found[row, column] = np.exp((cosine.numpy() - 1) / SOFTNESS)
@@ -91,3 +92,13 @@ def test_a_node_alone_is_connected_with_itself_alone():
 def test_nodes_that_are_all_the_same_are_connected_with_weight_one():
     graph = graph_of(6)
     np.testing.assert_allclose(dense_weights(among_alike(graph, torch.ones(6, 3))), np.ones((6, 6)), rtol=1e-5)
+
+
+def test_rows_that_are_made_a_few_at_a_time_are_those_made_at_once():
+    graph, vectors = graph_of(40), torch.randn(40, 5, generator=seeded(3))
+    pairs = nearest(torch.nn.functional.normalize(vectors, dim=1), references(graph, 12), 3)
+    for and_neighbors in (False, True):
+        whole = connected_rows(graph, pairs, 0, 40, and_neighbors=and_neighbors)
+        some = [connected_rows(graph, pairs, i, min(i + 7, 40), and_neighbors=and_neighbors) for i in range(0, 40, 7)]
+        for one, pieces in zip(whole, zip(*some, strict=True), strict=True):
+            assert torch.equal(one, torch.cat(pieces))

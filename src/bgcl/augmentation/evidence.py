@@ -170,10 +170,14 @@ class Witnesses:
 
     def _vectors(self, nodes: np.ndarray, without: csr_matrix | None = None) -> Tensor:
         """The attributes of nodes in their principal directions, without some entries, `(n, q)`."""
-        rows = _rows(self.graph.features, nodes)
+        rows = self._attributes(nodes)
         if without is not None:
             rows = csr_matrix(rows - rows.multiply(without))
         return torch.from_numpy(rows @ self.directions.cpu().double().numpy()).float()
+
+    def _attributes(self, nodes: np.ndarray) -> csr_matrix:
+        """The attributes of some nodes."""
+        return _rows(self.graph.features, nodes)
 
     def _by_alike(self, nodes: np.ndarray, vectors: Tensor, target: csr_matrix) -> np.ndarray:
         """The mean of `target` over the alike nodes of each item, for each number of them, `(n, sizes)`."""

@@ -32,38 +32,73 @@ def among_alike(graph: PreparedGraph, vectors: Tensor, *, and_neighbors: bool = 
     Returns:
         A graph whose connections have weights.
     """
-    return connected(graph, *nearest(F.normalize(vectors, dim=1), references(graph)), and_neighbors=and_neighbors)
-
-
-def connected(
-    graph: PreparedGraph, row: Tensor, column: Tensor, cosine: Tensor, *, and_neighbors: bool = False
-) -> PreparedGraph:
-    """The graph whose connections are those between nodes and their nearest nodes, see `among_alike`.
-
-    Args:
-        graph: the graph.
-        row, column, cosine: nodes, nearest nodes and their cosine, as `nearest` finds them.
-        and_neighbors: whether the connections of the graph are there too.
-    """
-    weight = torch.exp((cosine - 1) / SOFTNESS)
-    key, weight = _distinct(
-        torch.cat([row * graph.nodes + column, column * graph.nodes + row]), weight.repeat(2), "amax"
-    )
-    own = graph.connections
-    if and_neighbors:
-        theirs = own.row * graph.nodes + own.column
-        ones = weight.new_ones(len(theirs)) if graph.weights is None else graph.weights
-    else:
-        theirs = torch.arange(graph.nodes, device=key.device) * (graph.nodes + 1)
-        ones = weight.new_ones(graph.nodes)
-    key, weight = _distinct(torch.cat([key, theirs]), torch.cat([weight, ones]), "sum")
-    row, column = key // graph.nodes, key % graph.nodes
-    pattern = Pattern(row_pointer(row, graph.nodes), column, graph.nodes)
+    found = nearest(F.normalize(vectors, dim=1), references(graph))
+    counts, column, weight = connected_rows(graph, found, 0, graph.nodes, and_neighbors=and_neighbors)
+    pattern = Pattern(torch.cat([counts.new_zeros(1), counts.cumsum(0)]), column, graph.nodes)
     return replace(graph, connections=pattern, weights=weight, relations=None)
 
 
-def nearest(unit: Tensor, among: Tensor, most: int = NEAREST) -> tuple[Tensor, Tensor, Tensor]:
-    """The nearest nodes of each node, without itself: node, nearest node and their cosine, each `(N * most,)` or less.
+class Nearest:
+    """The nearest nodes of each node of a graph, without itself.
+
+    Args:
+        near: the nearest nodes, `(N, few)`.
+        cosine: the cosines of their vectors, `(N, few)`.
+    """
+
+    def __init__(self, near: Tensor, cosine: Tensor) -> None:
+        self.near, self.cosine = near, cosine
+        nodes, self.few = near.shape
+        # The places of the pairs in the order of the nearest node, to find those that have a node as a nearest one.
+        self.order = torch.argsort(near.flatten(), stable=True).to(near.dtype)
+        self.pointer = row_pointer(near.flatten().long(), nodes)
+
+    def of_rows(self, start: int, stop: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The pairs of some nodes and their nearest nodes, in both directions: row, column and cosine."""
+        own = torch.arange(start, stop, device=self.near.device).repeat_interleave(self.few)
+        places = self.order[int(self.pointer[start]) : int(self.pointer[stop])].long()
+        theirs = torch.arange(start, stop, device=self.near.device).repeat_interleave(
+            self.pointer[start : stop + 1].diff()
+        )
+        column = torch.cat([self.near[start:stop].flatten().long(), places // max(self.few, 1)])
+        return (
+            torch.cat([own, theirs]),
+            column,
+            torch.cat([self.cosine[start:stop].flatten(), self.cosine.flatten()[places]]),
+        )
+
+
+def connected_rows(
+    graph: PreparedGraph, found: Nearest, start: int, stop: int, *, and_neighbors: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Some rows of the graph whose connections are those between nodes and their nearest nodes, see `among_alike`.
+
+    Args:
+        graph: the graph.
+        found: the nearest nodes.
+        start, stop: the first row, and the one after the last.
+        and_neighbors: whether the connections of the graph are there too.
+
+    Returns:
+        How many connections each row has, `(stop - start,)`, their columns and their weights.
+    """
+    row, column, cosine = found.of_rows(start, stop)
+    key, weight = _distinct((row - start) * graph.nodes + column, torch.exp((cosine - 1) / SOFTNESS), "amax")
+    if and_neighbors:
+        own = slice(int(graph.connections.pointer[start]), int(graph.connections.pointer[stop]))
+        row = torch.repeat_interleave(graph.connections.pointer[start : stop + 1].diff())
+        theirs = row * graph.nodes + graph.connections.column[own].long()
+        ones = weight.new_ones(len(theirs)) if graph.weights is None else graph.weights[own]
+    else:
+        itself = torch.arange(stop - start, device=key.device)
+        theirs = itself * graph.nodes + itself + start
+        ones = weight.new_ones(len(theirs))
+    key, weight = _distinct(torch.cat([key, theirs]), torch.cat([weight, ones]), "sum")
+    return torch.bincount(key // graph.nodes, minlength=stop - start), key % graph.nodes, weight
+
+
+def nearest(unit: Tensor, among: Tensor, most: int = NEAREST) -> Nearest:
+    """The nearest nodes of each node: `most`, or all if there are fewer.
 
     Args:
         unit: vectors of length one, `(N, d)`.
@@ -72,8 +107,8 @@ def nearest(unit: Tensor, among: Tensor, most: int = NEAREST) -> tuple[Tensor, T
     """
     itself = torch.full((len(unit),), -1, device=unit.device)
     itself[among] = torch.arange(len(among), device=unit.device)
-    row, found, cosine = nearest_among(unit, unit[among], itself, most)
-    return row, among[found], cosine
+    _, found, cosine = nearest_among(unit, unit[among], itself, most)
+    return Nearest(among[found].reshape(len(unit), -1), cosine.reshape(len(unit), -1))
 
 
 def nearest_among(unit: Tensor, theirs: Tensor, itself: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:

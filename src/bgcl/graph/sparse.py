@@ -44,6 +44,12 @@ class Pattern:
         order = torch.argsort(self.column, stable=True)
         return Pattern(row_pointer(self.column, self.columns), self.row[order], self.rows), order
 
+    def forget(self) -> None:
+        """Forget what was derived from the pattern, which takes more memory than the pattern. It is derived anew."""
+        for name in ("row", "transposed"):
+            self.__dict__.pop(name, None)
+        self.derived.clear()
+
     def side_by_side(self, blocks: int) -> "Pattern":
         """`[A_1 | ... | A_B]`, `(rows, columns * B)`. The `(E, B)` values keep their order."""
         if ("beside", blocks) not in self.derived:

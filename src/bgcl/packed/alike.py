@@ -3,18 +3,21 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from bgcl.data.on_disk import DiskArray
-from bgcl.graph.alike import NEAREST, connected, nearest_among, references
+from bgcl.graph.alike import NEAREST, Nearest, connected_rows, nearest_among, references
 from bgcl.graph.prepared import PreparedGraph
 from bgcl.graph.sparse import Pattern
 from bgcl.model.network import Network
 from bgcl.model.parts import DIFFUSED, Among
-from bgcl.packed.products import LeanPropagation, narrow
+from bgcl.packed.products import NARROW, LeanPropagation
 from bgcl.packed.slabs import Slabs, row_blocks, rows_of
+
+WIDE = 1024  # bytes of a node while its connections are put together
 
 
 @dataclass(frozen=True)
@@ -26,16 +29,23 @@ class ConnectionsOnDisk:
     weights: DiskArray
 
     @classmethod
-    def write(cls, folder: Path, name: str, graph: PreparedGraph) -> "ConnectionsOnDisk":
-        """Write the connections of a graph that has weights."""
-        assert graph.weights is not None
-        pattern = narrow(graph)
-        arrays = []
-        for what, tensor in (("pointer", pattern.pointer), ("column", pattern.column), ("weights", graph.weights)):
-            array = DiskArray.create(folder / f"{name}-{what}.npy", tuple(tensor.shape), tensor.numpy().dtype)
-            array.write(0, tensor.numpy())
-            arrays.append(array)
-        return cls(*arrays)
+    def write(
+        cls, folder: Path, name: str, graph: PreparedGraph, found: Nearest, *, and_neighbors: bool = False
+    ) -> "ConnectionsOnDisk":
+        """Write the connections between nodes and their nearest nodes, some rows at a time, see `connected_rows`."""
+        most = 2 * found.near.numel() + (len(graph.connections) if and_neighbors else graph.nodes)
+        small = np.int32 if max(most, graph.nodes) <= NARROW else np.int64
+        pointer = DiskArray.create(folder / f"{name}-pointer.npy", (graph.nodes + 1,), small)
+        column = DiskArray.create(folder / f"{name}-column.npy", (most,), small)
+        weights = DiskArray.create(folder / f"{name}-weights.npy", (most,), np.float32)
+        total = 0
+        for start, stop in row_blocks(graph.nodes, 4 * WIDE):
+            counts, columns, some = connected_rows(graph, found, start, stop, and_neighbors=and_neighbors)
+            pointer.write(start + 1, (total + counts.cumsum(0)).numpy())
+            column.write(total, columns.numpy())
+            weights.write(total, some.numpy())
+            total += len(some)
+        return cls(pointer, replace(column, shape=(total,)), replace(weights, shape=(total,)))
 
     def read(self, like: PreparedGraph) -> PreparedGraph:
         """A graph with the nodes of another one and these connections."""
@@ -106,10 +116,10 @@ def find_alike(network: Network, graph: PreparedGraph, scaled: DiskArray, folder
         theirs = _unit_rows(encoded, among)
         pairs = _nearest(encoded, among, theirs)
         for kind in plain:
-            both = connected(graph, *pairs, and_neighbors=kind == "alike and neighbors")
-            found[kind] = ConnectionsOnDisk.write(folder, kind.replace(" ", "-"), both)
+            name, with_edges = kind.replace(" ", "-"), kind == "alike and neighbors"
+            found[kind] = ConnectionsOnDisk.write(folder, name, graph, pairs, and_neighbors=with_edges)
             vectors[kind] = theirs
-        del pairs, both
+        del pairs
     if "alike neighborhoods" not in kinds:
         encoded.remove()
         return Alike(found, among, vectors)
@@ -120,7 +130,7 @@ def find_alike(network: Network, graph: PreparedGraph, scaled: DiskArray, folder
     del connections
     vectors["alike neighborhoods"] = theirs = _unit_rows(encoded, among)
     pairs = _nearest(encoded, among, theirs)
-    found["alike neighborhoods"] = ConnectionsOnDisk.write(folder, "neighborhoods", connected(graph, *pairs))
+    found["alike neighborhoods"] = ConnectionsOnDisk.write(folder, "neighborhoods", graph, pairs)
     return Alike(found, among, vectors, encoded, factors)
 
 
@@ -129,16 +139,16 @@ def _unit_rows(vectors: Slabs, rows: Tensor) -> Tensor:
     return F.normalize(vectors.gather(rows), dim=1)
 
 
-def _nearest(vectors: Slabs, among: Tensor, theirs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _nearest(vectors: Slabs, among: Tensor, theirs: Tensor) -> Nearest:
     """The nearest nodes of each node among some nodes and their vectors, as `bgcl.graph.alike.nearest` finds them."""
     itself = torch.full((vectors.rows,), -1)
     itself[among] = torch.arange(len(among))
     few = min(NEAREST, len(among) - 1)
-    places = [torch.empty(vectors.rows * few, dtype=torch.int64) for _ in range(2)]
-    cosines = torch.empty(vectors.rows * few)
+    places = torch.empty(vectors.rows, few, dtype=torch.int32 if vectors.rows * few <= NARROW else torch.int64)
+    cosines = torch.empty(vectors.rows, few)
     for start, stop in row_blocks(vectors.rows, vectors.width):
         unit = F.normalize(vectors.read_rows(start, stop), dim=1)
-        row, near, cosine = nearest_among(unit, theirs, itself[start:stop], few)
-        some = slice(start * few, stop * few)
-        places[0][some], places[1][some], cosines[some] = row + start, among[near], cosine
-    return places[0], places[1], cosines
+        _, near, cosine = nearest_among(unit, theirs, itself[start:stop], few)
+        places[start:stop] = among[near].reshape(-1, few)
+        cosines[start:stop] = cosine.reshape(-1, few)
+    return Nearest(places, cosines)

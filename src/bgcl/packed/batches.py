@@ -24,6 +24,7 @@ class BatchesAhead(NodeBatches):
 
     def __init__(self, graph: PreparedGraph, size: int, scaled: DiskArray) -> None:
         super().__init__(graph, size)
+        graph.connections.forget()
         self.scaled = scaled
 
     def rows(self, nodes: Tensor) -> Tensor:

@@ -105,6 +105,7 @@ class PackedEmbedder:
             if noise is not None:
                 name = noise.of("among", "neighbors" if among is None else among)
                 kept = self.network.augmentation.kept_positives(view, graph, name, hard=hard, scale=scale)
+            graph.connections.forget()
             connections = LeanPropagation(graph, kept)
             del kept
             if keep is not None:
@@ -122,7 +123,7 @@ class PackedEmbedder:
         part = self.network.parts.parts[number]
         source = self.sources[self.source_of(number)]
         first = sum(self.network.parts.widths[:number])
-        squares, slabs = torch.zeros(self.nodes), []
+        squares, made = torch.zeros(self.nodes), Slabs(self.folder, "made", self.nodes, source.width)
         for i in range(len(source)):
             slab = source.read(i)
             if keep is None or part.hops is None:
@@ -134,11 +135,11 @@ class PackedEmbedder:
                     slab = connections(slab)
             if keep is not None and part.hops is None:
                 keep.state(number, STEPS, i, slab)
-            slabs.append(slab)
+            made.write(i, slab)
             squares += torch.linalg.vector_norm(slab, dim=1).square_()
         length = squares.sqrt_().clamp_(min=1e-12)[:, None]
-        for slab, (start, _) in zip(slabs, source.ranges, strict=True):
-            consume(first + start, slab.div_(length))
+        for i, (start, _) in enumerate(made.ranges):
+            consume(first + start, made.read(i).div_(length))
 
     def _write_sources(self, view: View, noise: Noise | None, *, hard: bool, scale: float | None) -> None:
         """Write what the parts propagate: the encoder's output, and attributes in their directions."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from bgcl.augmentation.evidence import Numbers, Witnesses
@@ -132,7 +133,10 @@ def fit_positions(structure: Structure, graph: PreparedGraph, connections: LeanP
         for start, stop in row_blocks(graph.nodes, structure.width):
             found[start:stop] = found[start:stop] @ turn
     structure.keys, order = torch.sort(keys)
-    structure.known = found[order]
+    for first in range(0, structure.width, SLAB):  # in place, because a copy takes as much memory as all positions
+        columns = slice(first, first + SLAB)
+        found[:, columns] = found[order, columns]
+    structure.known = found
 
 
 class PackedWitnesses(Witnesses):
@@ -166,10 +170,13 @@ class PackedWitnesses(Witnesses):
             return found
 
         def rows(chosen: np.ndarray) -> Tensor:
-            found = self.graph.features[torch.from_numpy(chosen), : self.numbers]  # type: ignore[index]
-            return (found.double() - torch.from_numpy(mean)) / torch.from_numpy(size)
+            found = self.scaled.gather(chosen)[:, : self.numbers].astype(np.float64)
+            return torch.from_numpy((found - mean) / size)
 
         return vary, columns_of, rows
+
+    def _attributes(self, nodes: np.ndarray) -> csr_matrix:
+        return csr_matrix(self.scaled.gather(nodes).astype(np.float64))  # mapped rows would bring others into memory
 
     def _block(self, start: int, stop: int) -> np.ndarray:
         found: np.ndarray = self.scaled.read(start, stop)[:, : self.numbers].astype(np.float64)
