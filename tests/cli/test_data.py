@@ -21,4 +21,4 @@ def test_make_refuses_a_part_of_a_node_and_a_folder_with_a_graph(run, tmp_path):
     out = str(tmp_path / "graph")
     check_refused(run("data", "make", out, "--nodes", "100.5"), "--nodes must be a whole number")
     run("data", "make", out, "--nodes", "200", "--attributes", "2")
-    check_refused(run("data", "make", out), "already holds a graph")
+    check_refused(run("data", "make", out), "already holds edges.parquet. Name another folder, or remove it")
