@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from bgcl import BGCLError, MixtureClassifier
 from bgcl.downstream.head_stack import HeadStack
 from bgcl.downstream.pooling import (
+    BIAS_PRIOR,
     GREATEST,
     LEAST,
     PRIOR,
@@ -40,12 +41,15 @@ def loop_loss(weights: np.ndarray, logits: np.ndarray, y: np.ndarray) -> float:
 
 
 def loop_stretch(logits: np.ndarray, stretch: Stretch) -> np.ndarray:
-    """`factor r^power l` with r the root mean square of the centered logits, node by node."""
+    """`factor r^power l + b` with r the root mean square of the centered logits, node by node."""
+    biases = stretch.biases if len(stretch.biases) else np.zeros(logits.shape[2])
     found = np.empty_like(logits)
     for place in np.ndindex(logits.shape[:2]):
         own = logits[place] - sum(logits[place]) / len(logits[place])
         r = math.sqrt(sum(value**2 for value in own) / len(own))
-        found[place] = [stretch.factor * r**stretch.power * value for value in own]
+        found[place] = [
+            stretch.factor * r**stretch.power * value + bias for value, bias in zip(own, biases, strict=True)
+        ]
     return found
 
 
@@ -146,35 +150,49 @@ def test_no_stretch_on_a_grid_is_likelier(samples, seed):
     logits, ones = 3 * logits[0], np.ones(1)
 
     def loss(stretch: Stretch) -> float:
-        return loop_loss(ones, loop_stretch(logits, stretch)[None], y) + PRIOR * stretch.power**2
+        prior = PRIOR * stretch.power**2 + BIAS_PRIOR * sum(bias**2 for bias in stretch.biases)
+        return loop_loss(ones, loop_stretch(logits, stretch)[None], y) + prior
 
+    found = Stretch.fit(logits, y)
     best = min(
-        loss(Stretch(factor, power))
+        loss(Stretch(factor, power, found.biases))
         for factor in np.exp(np.linspace(-2.5, 1, 15))
         for power in np.linspace(-0.8, 1.2, 11)
     )
-    assert loss(Stretch.fit(logits, y)) <= best + 1e-3
+    assert loss(found) <= best + 1e-3
+    for bias in np.linspace(-0.6, 0.6, 7):
+        for other in np.linspace(-0.6, 0.6, 7):
+            assert loss(found) <= loss(Stretch(found.factor, found.power, np.array([bias, other, 0.0]))) + 1e-3
 
 
 def test_a_stretch_is_found_again():
     """Labels that are drawn from stretched logits tell the stretch."""
     random = np.random.default_rng(3)
-    logits, true = 2 * random.normal(size=(1, 20_000, 4)), Stretch(0.6, 0.5)
+    logits, true = 2 * random.normal(size=(1, 20_000, 4)), Stretch(0.6, 0.5, np.array([0.5, 0.0, -0.2, -0.3]))
     stretched = loop_stretch(logits, true)[0]
     p = np.exp(stretched) / np.exp(stretched).sum(1, keepdims=True)
     y = (random.random((20_000, 1)) > p.cumsum(1)).sum(1).clip(0, 3)
     found = Stretch.fit(logits, y)
     assert (found.factor, found.power) == pytest.approx((0.6, 0.5), abs=0.06)
+    np.testing.assert_allclose(found.biases, true.biases, atol=0.06)
 
 
-def test_a_stretch_keeps_the_order_of_the_classes_and_takes_any_axis():
+def test_frequencies_that_two_heads_count_are_counted_once():
+    """Heads that know nothing but the frequencies of the classes: their sum has them squared."""
+    y = np.repeat([0, 1, 2], [600, 300, 100])
+    logs = np.log([0.6, 0.3, 0.1])
+    found = Stretch.fit(np.broadcast_to(2 * logs, (1, 1000, 3)), y)(2 * logs[None, None])
+    p = np.exp(found) / np.exp(found).sum()
+    np.testing.assert_allclose(p[0, 0], [0.6, 0.3, 0.1], atol=0.01)
+
+
+def test_a_stretch_takes_any_axis_and_without_biases_keeps_the_order_of_the_classes():
     logits, _ = random_logits((1.0,), 3)
-    expected = loop_stretch(logits[0], Stretch(1.7, 0.4))
-    np.testing.assert_allclose(Stretch(1.7, 0.4)(logits[0].copy()), expected)
-    np.testing.assert_allclose(
-        Stretch(1.7, 0.4)(np.moveaxis(logits[0], 2, 0).copy(), axis=0).transpose(1, 2, 0), expected
-    )
-    np.testing.assert_array_equal(expected.argsort(2), logits[0].argsort(2))
+    for stretch in (Stretch(1.7, 0.4), Stretch(1.7, 0.4, np.array([0.3, -0.1, -0.2]))):
+        expected = loop_stretch(logits[0], stretch)
+        np.testing.assert_allclose(stretch(logits[0].copy()), expected)
+        np.testing.assert_allclose(stretch(np.moveaxis(logits[0], 2, 0).copy(), axis=0).transpose(1, 2, 0), expected)
+    np.testing.assert_array_equal(loop_stretch(logits[0], Stretch(1.7, 0.4)).argsort(2), logits[0].argsort(2))
 
 
 def test_equal_logits_stay_equal_and_finite():

@@ -6,11 +6,11 @@ head with logits `l_p`, and one more head has all columns. Heads of kernels may 
 weights `w_p >= 0` maximize the likelihood of held-out training nodes, so a part that does not help has a weight near 0.
 
 The likelihood of the nodes that chose the weights is too good. So the confidence is corrected on logits of nodes that
-chose neither their heads nor their weights (`cross_pooled`), with two numbers (`Stretch`).
+chose neither their heads nor their weights (`cross_pooled`), with two numbers and a bias of each class (`Stretch`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +24,7 @@ from bgcl.errors import BGCLError
 Array = npt.NDArray[Any]
 LEAST, GREATEST = -8.0, 3.0  # bounds of the logarithm of a weight
 PRIOR = 3.0  # half of the precision of the power's prior: its standard deviation is 0.41
+BIAS_PRIOR = 1.0  # and of the prior of a bias: its standard deviation is 0.71
 POWERS = (-0.9, 3.0)  # bounds of the power
 TINY = 1e-6
 
@@ -90,51 +91,65 @@ def cross_pooled(logits: Array, y: Array, folds: Sequence[tuple[Array, Array]]) 
 
 @dataclass(frozen=True)
 class Stretch:
-    r"""Multiplies logits by a factor that depends on how far they are apart.
+    r"""Multiplies logits by a factor that depends on how far they are apart, and adds a bias to those of each class.
 
-    With r the root mean square of the centered logits l of a node, the result is `factor r^power l`. A power of 0 is
-    temperature scaling (Guo et al., 2017). With a power above 0, weak evidence counts for less, and strong evidence for
-    more. Adaptive temperatures have been found to calibrate better (Balanya et al., 2022). The most probable class of
-    a draw stays the same.
+    With r the root mean square of the centered logits l of a node, the result is `factor r^power l + b`. A power of 0
+    is temperature scaling (Guo et al., 2017). With a power above 0, weak evidence counts for less, and strong evidence
+    for more. Adaptive temperatures have been found to calibrate better (Balanya et al., 2022).
+
+    Every head knows how frequent the classes are, and a pool of several heads counts that several times. The biases
+    correct it, and so they may change which class is the most probable one.
+
+    Attributes:
+        factor: the factor.
+        power: the power.
+        biases: b, `(C,)`; empty: none.
     """
 
     factor: float = 1.0
     power: float = 0.0
+    biases: Array = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def fit(cls, logits: Array, y: Array) -> "Stretch":
-        """The likeliest stretch for logits `(S, N, C)` of nodes with classes y `(N,)`, if the power is near 0 a priori.
+        """The likeliest stretch for logits `(S, N, C)` of nodes with classes y `(N,)`, if power and biases are near 0.
 
-        Nodes whose logits are all equal say nothing.
+        Nodes whose logits are all equal say nothing of factor and power.
         """
         centered = _centered(logits)
         logs = np.log(np.maximum(_spread(centered), TINY))  # (S, N)
         middle = float(logs.mean())
         logs -= middle
-        node = np.arange(len(y))
+        node, classes = np.arange(len(y)), logits.shape[2]
 
         def loss(parameters: Array) -> tuple[float, Array]:
-            factor = np.exp(parameters[0] + parameters[1] * logs)
-            stretched = centered * factor[:, :, None]
-            top = stretched.max(2, keepdims=True)
-            p = np.exp(stretched - top)
+            (log_factor, power), biases = parameters[:2], parameters[2:]
+            stretched = centered * np.exp(log_factor + power * logs)[:, :, None]
+            moved = stretched + biases
+            moved -= moved.max(2, keepdims=True)
+            p = np.exp(moved)
             total = p.sum(2)
-            own = stretched[:, node, y] - top[:, :, 0] - np.log(total)  # log p(y_n | h_k)
+            own = moved[:, node, y] - np.log(total)  # log p(y_n | h_k)
             mixture = log_sum_exp(own)
             share = np.exp(own - mixture)  # of a draw in its node's likelihood
-            # The slope of log p(y | h_k) by the logarithm of the factor.
-            slope = share * (stretched[:, node, y] - (p * stretched).sum(2) / total)
-            value = -mixture.sum() + PRIOR * parameters[1] ** 2
-            return float(value), np.array([-slope.sum(), -(slope * logs).sum() + 2 * PRIOR * parameters[1]])
+            p *= (share / total)[:, :, None]
+            p[:, node, y] -= share  # the slope of the loss by the moved logits
+            by_factor = (p * stretched).sum(2)
+            slope = [by_factor.sum(), (by_factor * logs).sum() + 2 * PRIOR * power]
+            prior = PRIOR * power**2 + BIAS_PRIOR * (biases**2).sum()
+            return float(prior - mixture.sum()), np.append(slope, p.sum((0, 1)) + 2 * BIAS_PRIOR * biases)
 
-        found = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(LEAST, GREATEST), POWERS]).x
-        return cls(float(np.exp(found[0] - found[1] * middle)), float(found[1]))
+        bounds = [(LEAST, GREATEST), POWERS, *[(None, None)] * classes]
+        found = minimize(loss, np.zeros(2 + classes), jac=True, method="L-BFGS-B", bounds=bounds).x
+        return cls(float(np.exp(found[0] - found[1] * middle)), float(found[1]), found[2:])
 
     def __call__(self, logits: Array, axis: int = -1) -> Array:
         """Stretch logits, in place. `axis` is that of the classes."""
         logits -= logits.mean(axis, keepdims=True)
         spread = np.maximum(np.sqrt(np.square(logits).mean(axis, keepdims=True)), TINY)
         logits *= np.asarray(self.factor * spread**self.power, dtype=logits.dtype)
+        if len(self.biases):
+            np.moveaxis(logits, axis, -1)[...] += self.biases.astype(logits.dtype)
         return logits
 
 
