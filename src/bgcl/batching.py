@@ -116,7 +116,8 @@ def choose(data: Data, settings: Settings) -> tuple[dict[str, Any], str]:
     sampled = done | {"batch_nodes": min(SEEDS, nodes), "neighbors": (NEIGHBORS,) * settings.layers}
     sampled["until_settled"] = False
     if word == "clusters":
-        return clusters, f"clusters, as asked for: {count:,} batches"
+        how_many = f"{count:,} batches" if count > 1 else "one batch, which is the whole graph"
+        return clusters, f"clusters, as asked for: {how_many}"
     if word == "neighbors":
         return sampled, f"sampled neighbors, as asked for: {NEIGHBORS} of each node for each layer"
     if word == "full":

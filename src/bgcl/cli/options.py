@@ -254,9 +254,11 @@ WithNovelty = Annotated[
                  "strange. Default: on if the graph of known nodes can be read, and is no pack."),
 ]  # fmt: skip
 Floors = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--floors/--no-floors", help="Compare with predictions that need no training, on a fifth of the labels."
+        "--floors/--no-floors",
+        help="Compare with predictions that need no training, on a fifth of the labels. Default: on if labels are "
+        "classes, and no other graph has some of them.",
     ),
 ]
 SmallClasses = Annotated[
