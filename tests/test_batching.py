@@ -118,6 +118,12 @@ def test_the_estimate_of_time_is_that_of_the_machine(data, monkeypatch):
     assert seconds(1e9, 1e12) < seconds(1e9, 1e9)
 
 
+def test_fit_needs_the_memory_and_not_the_time_so_it_measures_no_speed(data, monkeypatch):
+    """The measurement takes longer than an epoch of a small graph."""
+    monkeypatch.setattr(batching, "measured_speed", None)
+    bgcl.BGCL(encoder="gcn", batch="auto", widths=(4, 2), epochs=1).fit(data, progress=False)
+
+
 def test_the_speed_of_the_machine_is_measured():
     found = batching.measured_speed()
     assert found.multiplies > 1e6
