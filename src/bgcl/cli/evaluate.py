@@ -55,7 +55,10 @@ def evaluate(
             "usual one for the data set."
         ),
     ] = None,
-    splits: Annotated[int | None, typer.Option(help="Number of splits. Default: as in the protocol.")] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(help="Number of splits. Default: as in the protocol; 5 with --shift, else 1 for a pack."),
+    ] = None,
     samples: ManySamples = None,
     appendix: Annotated[
         bool,
