@@ -280,8 +280,8 @@ Keep = Annotated[
 SpreadLabels = Annotated[
     bool | None,
     typer.Option("--spread-labels/--no-spread-labels", help="Also use the labels of training nodes that are near in "
-                 "the graph. Default: on if the embedding has several parts, as in the default model, all labels are of "
-                 "one graph, and it is no pack."),
+                 "the graph. Default: on if the embedding has several parts, as in the default model, all labels "
+                 "are of one graph, and it is no pack."),
 ]  # fmt: skip
 TABLE_FILE = "File to write: .csv, .parquet or .json."
 SpreadsheetSafe = Annotated[
