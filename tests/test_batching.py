@@ -64,6 +64,19 @@ def test_batch_and_what_it_chooses_cannot_both_be_given(data):
         bgcl.BGCL(batch="neighbors").settings_for(data)
 
 
+def test_a_setting_that_does_not_fit_the_chosen_batches_is_refused(data, monkeypatch):
+    with pytest.raises(BGCLError, match="'until_settled' needs batches of random nodes, and 'batch' chooses others"):
+        bgcl.BGCL(batch="full", until_settled=True).settings_for(data)
+    assert bgcl.BGCL(batch="auto", until_settled=True).settings_for(data).until_settled
+    with pytest.raises(BGCLError, match=r"'clusters_per_batch' has no effect here \(clusters, .* the whole graph\)"):
+        bgcl.BGCL(batch="clusters", clusters_per_batch=3).settings_for(data)
+    with pytest.raises(BGCLError, match=r"'clusters_per_batch' has no effect here \(random nodes"):
+        bgcl.BGCL(batch="auto", clusters_per_batch=3).settings_for(data)
+    monkeypatch.setattr(batching, "BATCH_OF_CLUSTERS", 100)
+    settings = bgcl.BGCL(batch="clusters", clusters_per_batch=3).settings_for(data)
+    assert (settings.batches, settings.clusters_per_batch) == (3, 3)
+
+
 def test_smaller_batches_need_less_memory(data):
     def memory(**settings):
         return cost_of(data, bgcl.Settings(encoder="gcn", **settings)).memory
@@ -103,6 +116,12 @@ def test_the_estimate_of_time_is_that_of_the_machine(data, monkeypatch):
 
     assert seconds(2e9, 2e9) == pytest.approx(seconds(1e9, 1e9) / 2)
     assert seconds(1e9, 1e12) < seconds(1e9, 1e9)
+
+
+def test_fit_needs_the_memory_and_not_the_time_so_it_measures_no_speed(data, monkeypatch):
+    """The measurement takes longer than an epoch of a small graph."""
+    monkeypatch.setattr(batching, "measured_speed", None)
+    bgcl.BGCL(encoder="gcn", batch="auto", widths=(4, 2), epochs=1).fit(data, progress=False)
 
 
 def test_the_speed_of_the_machine_is_measured():

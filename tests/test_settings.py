@@ -93,7 +93,8 @@ from bgcl.settings import DEFAULT, GROUPS, Settings, make_settings, presets
         ({"objective": "bootstrap", "momentum": 1}, "The setting 'momentum' must be"),
         (
             {"encoder": "gcn", "batch_nodes": 512},
-            "'batch_nodes' needs an encoder that looks at one node at a time (mlp), not 'gcn'. Use 'batches' instead.",
+            "'batch_nodes' needs an encoder that looks at one node at a time (mlp), not 'gcn'. Give 'neighbors' too, "
+            "such as [10, 10], or use 'batches' instead.",
         ),
         ({"encoder": "hops", "skip": True}, "The encoder 'hops' does not have the settings 'skip' and 'jump'."),
         ({"batch_nodes": 64, "batches": 3}, "Give either 'batch_nodes' or 'batches', not both."),

@@ -21,6 +21,7 @@ UNUSED = [
     ({**FEW, "rate_nodes": 10}, "rate_nodes", "always has all nodes"),
     ({**FEW, "memory_budget": 64}, "memory_budget", "no other one keeps similarities"),
     ({"clusters_per_batch": 5}, "clusters_per_batch", "without batches of clusters"),
+    ({"clusters_per_batch": 5, "batch": "full"}, "clusters_per_batch", "without batches of clusters"),
     ({**GCN, "part_width": 3}, "part_width", "all parts are of the encoder"),
     *(({**FIXED, name: value}, name, "all drop rates are fixed") for name, value in RATES.items()),
     ({**ONE, "skip": True}, "skip", "one layer"),
@@ -51,6 +52,7 @@ USED = [
     {**FIXED, "mask_values": "relaxed", "mask_temperature": 1.0},
     {"objective": "decorrelation", "loss_nodes": 10},
     {**GCN, "parts": ["encoder", "attributes"], "part_width": 3},
+    {"batch": "clusters", "clusters_per_batch": 5},
 ]
 
 

@@ -43,14 +43,25 @@ class Cost:
 
     Attributes:
         memory: bytes at the same time.
-        seconds: of one epoch.
+        steps: in an epoch; a step of the drop rates counts as one.
+        products: multiplications and additions of a step.
+        moved: bytes that a step gathers, reads and writes.
     """
 
     memory: int
-    seconds: float
+    steps: float
+    products: float
+    moved: float
+
+    @property
+    def seconds(self) -> float:
+        """The time of one epoch. The speed of the machine is measured when it is asked for."""
+        speed = measured_speed()
+        return self.steps * (STEP_SECONDS + self.products / speed.multiplies + self.moved / speed.gathers)
 
     def __str__(self) -> str:
-        time = f"{self.seconds:.0f} s" if self.seconds >= 1 else "less than 1 s"
+        seconds = self.seconds
+        time = f"{seconds:.0f} s" if seconds >= 1 else "less than 1 s"
         return f"about {in_words(self.memory)} of memory and {time} an epoch"
 
 
@@ -116,7 +127,8 @@ def choose(data: Data, settings: Settings) -> tuple[dict[str, Any], str]:
     sampled = done | {"batch_nodes": min(SEEDS, nodes), "neighbors": (NEIGHBORS,) * settings.layers}
     sampled["until_settled"] = False
     if word == "clusters":
-        return clusters, f"clusters, as asked for: {count:,} batches"
+        how_many = f"{count:,} batches" if count > 1 else "one batch, which is the whole graph"
+        return clusters, f"clusters, as asked for: {how_many}"
     if word == "neighbors":
         return sampled, f"sampled neighbors, as asked for: {NEIGHBORS} of each node for each layer"
     if word == "full":
@@ -165,10 +177,7 @@ def cost_of(data: Data, settings: Settings) -> Cost:
     gathered = 0 if settings.encoder == "mlp" else 6 * 4 * step_entries * settings.members * sum(settings.widths)
     passed = PASSES * 2 * 4 * step_nodes * columns
     steps_of_rates = 0.0 if settings.lr_rates is None else 1 / (settings.rate_every or 1)  # they cost about as much
-    speed = measured_speed()
-    each = STEP_SECONDS + products / speed.multiplies + (gathered + passed) / speed.gathers
-    seconds = steps * (1 + steps_of_rates) * each
-    return Cost(int(stored + step), seconds)
+    return Cost(int(stored + step), steps * (1 + steps_of_rates), products, gathered + passed)
 
 
 def check_cost(data: Data, settings: Settings) -> Cost:

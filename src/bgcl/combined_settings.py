@@ -40,8 +40,8 @@ def check_combination(settings: "Settings") -> None:
         raise BGCLError("The objective 'infomax' compares nodes with all others, so it cannot take 'neighbors'.")
     if settings.batch_nodes is not None and settings.encoder != "mlp" and settings.neighbors is None:
         raise BGCLError(
-            f"'batch_nodes' needs an encoder that looks at one node at a time (mlp), not '{settings.encoder}'. Use "
-            "'batches' instead."
+            f"'batch_nodes' needs an encoder that looks at one node at a time (mlp), not '{settings.encoder}'. Give "
+            "'neighbors' too, such as [10, 10], or use 'batches' instead."
         )
     if settings.until_settled and settings.batch_nodes is None:
         raise BGCLError("'until_settled' needs batches of random nodes ('batch_nodes'): give 'epochs' instead.")

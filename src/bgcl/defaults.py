@@ -29,6 +29,8 @@ FOR_OTHER_ENCODERS: dict[str, Any] = {
     "weight_decay": 5e-9,
     "batch_nodes": None,
 }
+# What a saved run was trained with that does not have a setting, because it is older than the setting.
+BEFORE: dict[str, Any] = {"members": 1}
 ADVERSARY: dict[str, Any] = {"rate_draw": "median", "rate_nodes": 1024, "draw_scale": 0.05}
 FOR_OTHER_ADVERSARIES: dict[str, Any] = {
     "shared_information": 0.3, "lr_rates": 0.01, "rate_every": 1, "draw_scale": 0.4,

@@ -54,6 +54,13 @@ def with_batches(data: Data, settings: Settings, given: dict[str, Any]) -> Setti
     if own:
         raise BGCLError(f"'batch' chooses the batches, so '{own[0]}' cannot be given too: leave out one of them.")
     changes, why = choose(data, settings)
+    if given.get("until_settled") and changes.get("until_settled") is False:
+        raise BGCLError(
+            "'until_settled' needs batches of random nodes, and 'batch' chooses others: leave it out, or leave out "
+            "'batch'."
+        )
+    if "clusters_per_batch" in given and changes.get("batches", 1) == 1:
+        raise BGCLError(f"'clusters_per_batch' has no effect here ({why}): leave it out.")
     log.info("Batches: %s.", why)
     return settings.with_changes(**changes)
 

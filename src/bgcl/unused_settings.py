@@ -28,7 +28,7 @@ def _without_gradient(settings: Settings) -> bool:
 
 # Names of settings, when they have no effect, and the end of the error's first sentence.
 _RULES: tuple[tuple[tuple[str, ...], Callable[[Settings], bool], str], ...] = (
-    (("clusters_per_batch",), lambda s: s.batches == 1,
+    (("clusters_per_batch",), lambda s: s.batches == 1 and s.batch not in ("auto", "clusters"),
      "without batches of clusters: set 'batches' too, or leave it out"),
     (("part_width",), _only_trained, "if all parts are of the encoder: set 'parts' too, or leave it out"),
     (OF_LEARNED_RATES, _fixed, "if all drop rates are fixed: leave it out, or leave out 'at'"),

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from command_line import check_refused
 
 
@@ -21,4 +23,18 @@ def test_make_refuses_a_part_of_a_node_and_a_folder_with_a_graph(run, tmp_path):
     out = str(tmp_path / "graph")
     check_refused(run("data", "make", out, "--nodes", "100.5"), "--nodes must be a whole number")
     run("data", "make", out, "--nodes", "200", "--attributes", "2")
-    check_refused(run("data", "make", out), "already holds edges.parquet. Name another folder, or remove it")
+    check_refused(run("data", "make", out), "already holds edges.parquet")
+
+
+@pytest.mark.parametrize("there", ["edges.csv", "labels.tsv.gz", "edges.parquet", "pack.json"])
+def test_a_folder_with_a_graph_does_not_become_another_graph(run, tmp_path, there):
+    """A pack beside tables would be read instead of them, and no command would say so."""
+    made, taken = str(tmp_path / "made"), tmp_path / "taken"
+    run("data", "make", made, "--nodes", "200", "--attributes", "2", "--classes", "2")
+    taken.mkdir()
+    (taken / there).write_text("a,b\n1,2\n")
+    check_refused(run("data", "make", str(taken), "--nodes", "200"), f"taken already holds {there}")
+    check_refused(run("data", "pack", made, "--out", str(taken)), f"taken already holds {there}")
+    check_refused(run("data", "pack", made, "--out", made), "made already holds edges.parquet")
+    assert [path.name for path in taken.iterdir()] == [there]
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["edges.parquet", "nodes.parquet"]

@@ -24,6 +24,18 @@ def test_every_node_is_there_once_and_the_numbers_say_nothing():
     assert abs(np.corrcoef(ids, labels)[0, 1]) < 0.05
 
 
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ({"nodes": 100, "degree": 100}, "'degree' must be below the number of nodes, 100. Got 100"),
+        ({"within": 0.2, "local": 0.3}, "'local' must be at most 'within', 0.2"),
+    ],
+)
+def test_a_graph_that_cannot_be_is_refused(plan, message):
+    with pytest.raises(BGCLError, match=message):
+        GraphGenerator(GraphPlan(**plan))
+
+
 @pytest.mark.parametrize("exponent", [2.3, 3.0])
 def test_degrees_follow_the_power_law(exponent):
     labels, _, edges = made(nodes=60_000, degree=20, attributes=1, exponent=exponent)

@@ -149,3 +149,15 @@ def test_masked_values_are_refused(draws):
 def test_minus_one_as_a_class_is_told(labels, told, caplog):
     check_targets(np.resize(labels, 30), 30, MixtureClassifier(), numeric=False)
     assert ("-1 is a class here" in caplog.text) == told
+
+
+@pytest.mark.filterwarnings("error")
+def test_great_draws_are_draws_and_infinite_ones_are_refused_without_a_warning():
+    """The sum of finite numbers may be infinite."""
+    great = np.full((2, 30, 2), 3e38, dtype=np.float32)
+    np.testing.assert_allclose(as_draws(great, True, MixtureClassifier()), 0.5**0.5, rtol=1e-6)
+    for wrong in (np.inf, np.nan):
+        bad = great.copy()
+        bad[0, 0, 0], bad[1, 3, 1] = wrong, -wrong
+        with pytest.raises(BGCLError, match="NaN or infinity"):
+            as_draws(bad, True, MixtureClassifier())

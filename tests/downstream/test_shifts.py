@@ -134,6 +134,7 @@ def test_a_shift_harms_and_without_one_scores_are_usual(fitted):
     [
         ("rewire", {}, "Did you mean rewired"), (3, {}, "Unknown shift"),
         ("dropped", {"samples": 1}, "2 samples or more"), ("density", {"protocol": "grace"}, "splits of its own"),
+        ("dropped", {"count": 0}, "splits must be 1 or more"), ("density", {"count": 0}, "splits must be 1 or more"),
         ("dropped", {"protocol": "grcae"}, "Did you mean grace"),
     ],
 )  # fmt: skip

@@ -8,6 +8,7 @@ import torch
 
 from bgcl.augmentation.language import parse_mask
 from bgcl.augmentation.views import Augmentation
+from bgcl.model.encoders.members import Members
 from bgcl.model.network import Network
 from bgcl.model.weight_decay import weight_decay
 from bgcl.settings import make_settings
@@ -22,6 +23,15 @@ def test_weight_decay_with_fixed_rates_is_the_sum_of_squares() -> None:
     encoder = random_encoder((5, 4, 3))
     masks = [parse_mask("connections in 3 blocks at 0.3"), parse_mask("features at 0.9")]
     assert weight_decay(encoder, Augmentation(masks, 2)).item() == pytest.approx(sum(squares(encoder)))
+
+
+def test_encoders_side_by_side_have_the_mean_weight_decay() -> None:
+    """Their loss is a mean too, so the gradient of each is a share of what it would be alone, also of its decay."""
+    encoders = [random_encoder((5, 4, 3), seed=seed) for seed in range(3)]
+    augmentation = Augmentation([parse_mask("features")], 2)
+    each = [weight_decay(encoder, augmentation).item() for encoder in encoders]
+    assert len(set(each)) == 3
+    assert weight_decay(Members(encoders), augmentation).item() == pytest.approx(np.mean(each))
 
 
 def test_weight_decay_with_learned_rates_weighs_each_layer_by_the_kept_share() -> None:

@@ -89,6 +89,22 @@ def test_a_trained_model_of_a_pack_is_saved_and_draws_the_same(pack, tmp_path: P
     assert torch.equal(again.sample(data, 2), model.sample(data, 2))
 
 
+def test_draws_of_a_pack_go_on_while_the_model_is_used_on_another_graph(pack):
+    """What they need is in a folder on the disk, which must not go when the model prepares the other graph."""
+    model = bgcl.BGCL(**SMALL, epochs=1, until_settled=False).fit(pack.data(), progress=False)
+    expected = model.sample(pack.data(), 3)
+    found = model.draws(pack.data(), 3)
+    data, drawn = pack.data(), [next(found)]
+    other = Data(x=data.x[:50].clone(), edge_index=torch.tensor([[0, 1, 2], [3, 4, 5]]))
+    for _ in range(2):
+        model.embed(other)
+        drawn.append(next(found))
+    assert torch.equal(torch.stack(drawn), expected)
+    del found
+    model.embed(other)
+    assert not list(pack.folder.glob(".blocks-*"))
+
+
 def test_a_linear_head_predicts_in_slabs_as_it_does_with_whole_rows():
     random = np.random.default_rng(0)
     labels = np.arange(90) % 3

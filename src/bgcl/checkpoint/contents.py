@@ -11,6 +11,7 @@ from torch import Tensor
 
 from bgcl.data.facts import GraphFacts
 from bgcl.data.recipe import Recipe
+from bgcl.defaults import BEFORE
 from bgcl.model.training import Record
 from bgcl.settings import Settings
 
@@ -68,8 +69,17 @@ def with_checksum(text: str) -> str:
     return f'sha256 = "{sha256(text)}"\n{text}'
 
 
+def runs_of(settings: Settings, graph: GraphFacts) -> tuple[str, str]:
+    """Checksums of settings that cannot change, with the graph: of all, and of those that older runs have too.
+
+    A setting is not in an older run if it was added later and has the value that it had before.
+    """
+    fixed = {name: value for name, value in settings.to_json().items() if name not in FREE}
+    older = {name: value for name, value in fixed.items() if name not in BEFORE or value != BEFORE[name]}
+    every, before = (sha256(json.dumps([some, graph.fingerprint], sort_keys=True)) for some in (fixed, older))
+    return every, before
+
+
 def checks_of(settings: Settings, graph: GraphFacts, history: bytes, fitted: str) -> dict[str, str]:
     """Checksums of what tensors belong to: settings that cannot change, with the graph; history; fitted tensors."""
-    fixed = {name: value for name, value in settings.to_json().items() if name not in FREE}
-    run = json.dumps([fixed, graph.fingerprint], sort_keys=True)
-    return {"run": sha256(run), "history": sha256(history), "fitted": fitted}
+    return {"run": runs_of(settings, graph)[0], "history": sha256(history), "fitted": fitted}

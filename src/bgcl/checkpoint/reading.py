@@ -19,12 +19,14 @@ from bgcl.checkpoint.contents import (
     checks_of,
     checksum,
     place_of,
+    runs_of,
     sha256,
     with_checksum,
 )
 from bgcl.checkpoint.tensors import read_tensor_file
 from bgcl.data.facts import GraphFacts
 from bgcl.data.recipe import Recipe
+from bgcl.defaults import BEFORE
 from bgcl.errors import BGCLError, one_line
 from bgcl.model.training import Record
 from bgcl.settings import Settings
@@ -62,7 +64,7 @@ def read(folder: str | os.PathLike[str]) -> SavedRun:
     history, text = _read_history(place_of(folder, HISTORY), epoch)
     fitted, fitted_checks = _read_tensors(place_of(folder, FITTED))
     expected = checks_of(settings, graph, text, fitted_checks["tensors"])
-    if checks.get("run") != expected["run"]:
+    if checks.get("run") not in runs_of(settings, graph):
         raise BGCLError(f"{path} does not fit {ABOUT}: it belongs to a run with other settings or data.")
     if checks.get("history") != expected["history"] or (epoch is not None and len(history) != epoch):
         raise BGCLError(f"{folder / HISTORY} does not fit {TENSORS}: epochs are missing, or were changed.")
@@ -92,8 +94,11 @@ def _read_about(folder: Path) -> tuple[Settings, GraphFacts, Recipe | None]:
 
 
 def _read_settings(groups: dict[str, dict[str, Any]], path: Path) -> Settings:
-    """The settings of all groups. A missing one is None and never a default, so `Settings` refuses most of them."""
-    values: dict[str, Any] = dict.fromkeys(Settings.model_fields)
+    """The settings of all groups. A missing one is None and never a default, so `Settings` refuses most of them.
+
+    A setting that was added later is what it was before.
+    """
+    values: dict[str, Any] = dict.fromkeys(Settings.model_fields) | BEFORE
     for group in groups.values():
         values |= group
     try:

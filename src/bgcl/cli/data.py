@@ -134,6 +134,7 @@ def data_pack(
     A folder with nodes.parquet and edges.parquet, whose ids and attributes are numbers, is read in pieces and never as
     a whole. Any other graph is read into memory first. Every command takes the folder as GRAPH.
     """
+    from bgcl.data.folder import refuse_graph
     from bgcl.data.packing import NAMES, pack_data, pack_rows
     from bgcl.data.packing_parquet import can_stream, parquet_rows
     from bgcl.files import sole_use
@@ -142,6 +143,7 @@ def data_pack(
     columns = {"label": label, "id": id_, "source": source, "target": target}
     with sole_use(out):
         refuse_files(out, NAMES)
+        refuse_graph(out)
         if can_stream(graph):
             with stage("reading the tables"):
                 missing = None if missing_label is None else without_label(missing_label)

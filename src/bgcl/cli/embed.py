@@ -37,7 +37,8 @@ def embed(
         bool | None,
         typer.Option(
             "--draws/--no-draws",
-            help="Write every draw to the .npz file, not only mean and standard deviation. Default: --draws.",
+            help="Write every draw to the .npz file, not only mean and standard deviation. Default: --draws, and "
+            "--no-draws for a packed graph.",
         ),
     ] = None,
     hard: Annotated[

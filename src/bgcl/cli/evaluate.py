@@ -55,7 +55,10 @@ def evaluate(
             "usual one for the data set."
         ),
     ] = None,
-    splits: Annotated[int | None, typer.Option(help="Number of splits. Default: as in the protocol.")] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(help="Number of splits. Default: as in the protocol; 5 with --shift, else 1 for a pack."),
+    ] = None,
     samples: ManySamples = None,
     appendix: Annotated[
         bool,
@@ -77,9 +80,13 @@ def evaluate(
     ] = None,
     plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for plots. Default: no plots.")] = None,
     floors: Annotated[
-        bool,
-        typer.Option(help=f"Compare with predictions that need no training, on the first {FLOOR_SPLITS} splits."),
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--floors/--no-floors",
+            help=f"Compare with predictions that need no training, on the first {FLOOR_SPLITS} splits. Default: on, "
+            "unless the graph is a pack.",
+        ),
+    ] = None,
     seed: DrawSeed = None,
     graph: TrainingGraph = None,
     labels: LaterLabels = None,
@@ -107,6 +114,7 @@ def evaluate(
         raise BGCLError("--appendix always draws 500 samples: leave out --samples.")
     if shift is not None:
         check_shift(shift, {"--appendix": appendix, "--plots": plots is not None, "--protocol": protocol is not None,
+                            "--floors": floors is True,
                             "--spread-labels": spread_labels is not None}, runs)  # fmt: skip
     if out is not None:
         check_ending(out)
@@ -142,9 +150,12 @@ def evaluate(
             )
         evaluate_numbers(
             [model for model, _ in opened], graphs, facts, splits=splits, samples=how["samples"], seed=seed,
-            floors=floors, out=out, show=show, json=json,
+            floors=floors is not False, out=out, show=show, json=json,
         )  # fmt: skip
         return
+    blocks = first.in_blocks(data) is not None
+    if floors and blocks:
+        raise BGCLError("--floors needs the whole graph in memory, and this one is a pack: leave it out.")
     results = []
     for run, (model, _), labeled in zip(runs, opened, graphs, strict=True):
         with kept_in(run, model, keep and not appendix, not show) as kept:
@@ -164,7 +175,7 @@ def evaluate(
     if out is not None:
         rows = [{"score": name, **score} for name, score in scores.items()]
         write_table(out, {name: [row[name] for row in rows] for name in rows[0]})
-    if floors and first.in_blocks(data) is None:  # they need a graph in memory
+    if floors is not False and not blocks:  # they need a graph in memory
         with kept_in(runs[0], first, keep and not appendix, not show) as kept:
             if kept is not None:  # for predict and report, which show the floors of another split
                 floors_of_fold(data, kept)

@@ -65,9 +65,8 @@ def known_graph(
 
     if wanted is False:
         return None
+    refuse_pack(model, data, wanted)
     if model.in_blocks(data) is not None:
-        if wanted:
-            raise BGCLError("--novelty needs the whole graph in memory, and this one is a pack: leave it out.")
         return None
     if graph is None:
         return Known(data, found)
@@ -88,6 +87,12 @@ def known_graph(
         if not quiet:
             print(visible(f"Note: there is no novelty. {error}"), file=sys.stderr)
         return None
+
+
+def refuse_pack(model: "BGCL", data: "Data", wanted: bool | None) -> None:
+    """Raise an error if the user wants the novelty of a pack. Call it before anything is computed."""
+    if wanted and model.in_blocks(data) is not None:
+        raise BGCLError("Novelty needs the whole graph in memory, and this one is a pack: leave it out.")
 
 
 def novelty_of(

@@ -187,7 +187,11 @@ OtherNodes = Annotated[
 Samples = Annotated[int, typer.Option(callback=_check_samples, help="Number of draws from the posterior.")]
 ManySamples = Annotated[
     int | None,
-    typer.Option("--samples", callback=_check_samples, help="Number of draws from the posterior. Default: 100."),
+    typer.Option(
+        "--samples",
+        callback=_check_samples,
+        help="Number of draws from the posterior. Default: 100, and 20 at each level of --shift.",
+    ),
 ]
 DrawSeed = Annotated[
     int | None,
@@ -254,9 +258,11 @@ WithNovelty = Annotated[
                  "strange. Default: on if the graph of known nodes can be read, and is no pack."),
 ]  # fmt: skip
 Floors = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--floors/--no-floors", help="Compare with predictions that need no training, on a fifth of the labels."
+        "--floors/--no-floors",
+        help="Compare with predictions that need no training, on a fifth of the labels. Default: on if labels are "
+        "classes, and no other graph has some of them.",
     ),
 ]
 SmallClasses = Annotated[
@@ -274,7 +280,8 @@ Keep = Annotated[
 SpreadLabels = Annotated[
     bool | None,
     typer.Option("--spread-labels/--no-spread-labels", help="Also use the labels of training nodes that are near in "
-                 "the graph. Default: on if the embedding has several parts, as in the default model."),
+                 "the graph. Default: on if the embedding has several parts, as in the default model, all labels "
+                 "are of one graph, and it is no pack."),
 ]  # fmt: skip
 TABLE_FILE = "File to write: .csv, .parquet or .json."
 SpreadsheetSafe = Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bgcl.cli.floors_shown import beside, floors_of_fold
-from bgcl.cli.known_nodes import HowToPredict, known_graph
+from bgcl.cli.known_nodes import HowToPredict, known_graph, refuse_pack
 from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
 from bgcl.cli.numbers import facts_of
 from bgcl.cli.opening import kept_in, open_run_on
@@ -62,7 +62,7 @@ def predict(
     by_class: ByClass = False,
     abstain: Abstain = None,
     novelty: WithNovelty = None,
-    floors: Floors = True,
+    floors: Floors = None,
     spread_labels: SpreadLabels = None,
     spreadsheet_safe: SpreadsheetSafe = False,
     keep: Keep = True,
@@ -92,9 +92,12 @@ def predict(
     data, of_labels = relabeled(data, choice, quiet)
     labels_from = training_labels(model, data, run, graph, choice, quiet)
     show = not (quiet or json)
+    refuse_pack(model, data, novelty)
     if has_numbers(data) or (labels_from is not None and has_numbers(labels_from)):
         if spread_labels is not None:
             raise BGCLError("--spread-labels is for classes, and the labels are numbers: leave it out.")
+        if floors:
+            raise BGCLError("--floors is for classes, and the labels are numbers: leave it out.")
         refuse_small_classes(small_classes)
         promises.refuse_for_numbers()
         numbers = predict_numbers(
@@ -112,6 +115,15 @@ def predict(
         else:
             say(f"{out}: {sentence}")
         return
+    blocks = model.in_blocks(data) is not None
+    for name, wanted in (("--spread-labels", spread_labels), ("--floors", floors)):
+        if wanted and labels_from is not None:
+            raise BGCLError(
+                f"{name} needs all labels in one graph, and those of the training graph count too: leave it out, or "
+                "use the labels of the other graph alone (--forget-labels)."
+            )
+        if wanted and blocks:
+            raise BGCLError(f"{name} needs the whole graph in memory, and this one is a pack: leave it out.")
     given = gather_labels(data, labels_from)
     data, labels_from, of_classes = settled(data, labels_from, small_classes, quiet)
     with kept_in(run, model, keep, not show) as kept:
@@ -123,7 +135,7 @@ def predict(
             model, data, found, run=run, graph=graph, labels_from=labels_from, wanted=novelty, quiet=quiet,
             how=HowToPredict(samples, seed, kept, show),
         )  # fmt: skip
-        with_floors = floors and labels_from is None and model.in_blocks(data) is None
+        with_floors = floors is not False and labels_from is None and not blocks
         compared = beside(found, data, floors_of_fold(data, kept)) if with_floors else {}
     trust = trust_in_classes(model, data, found, promises, known=known, seed=seed, quiet=quiet)
     columns = found.columns() | trust.columns

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bgcl.cli.known_nodes import HowToPredict, known_graph, novelty_columns, novelty_of
+from bgcl.cli.known_nodes import HowToPredict, known_graph, novelty_columns, novelty_of, refuse_pack
 from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
@@ -94,6 +94,8 @@ def rank(
     from bgcl.measures.acquisition import rank as order_of
 
     measure = None if by is None else _measure(by)
+    if measure in LABEL_FREE and small_classes != SMALL:
+        raise BGCLError(f"--by {by} needs no labels, so --small-classes has no effect: leave it out.")
     if out is not None:
         check_ending(out, spreadsheet_safe=spreadsheet_safe)
     elif spreadsheet_safe:
@@ -103,6 +105,7 @@ def rank(
     model, data = open_run_on(run, graph, nodes, quiet)
     check_not_read(out, run, model, graph, nodes, labels)
     data, _ = relabeled(data, choice, quiet)
+    refuse_pack(model, data, measure == NOVELTY)
     labels_from = None
     if measure not in LABEL_FREE:
         labels_from = training_labels(model, data, run, graph, choice, quiet)

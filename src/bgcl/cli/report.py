@@ -55,7 +55,7 @@ def report(
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
     small_classes: SmallClasses = SMALL,
-    floors: Floors = True,
+    floors: Floors = None,
     keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
@@ -78,7 +78,7 @@ def report(
         of_labels |= of_classes
     show = not (quiet or json)
     with kept_in(run, model, keep, not show) as kept:
-        compare = _comparison(data, kept) if floors else None
+        compare = _comparison(data, kept) if floors is not False else None
         write(model, data, page, samples=samples, seed=seed, progress=show, kept=kept, compare=compare)
     size = page.stat().st_size
     if json:

@@ -100,6 +100,8 @@ def train(
         given[name] = value
     if resume and (preset or overwrite):
         raise BGCLError("--resume continues the run as it is: leave out --preset and --overwrite.")
+    if resume and given.get("batch") is not None:
+        raise BGCLError("--resume continues the run with its batches: leave out --batch.")
     how: dict[str, Any] = {
         "label": label, "id": id_, "source": source, "target": target, "ignore": ignore, "categorical": categorical,
         "text": text, "words": words, "skip_unknown": skip_unknown, "weight": weight, "bipartite": bipartite,

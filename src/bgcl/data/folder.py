@@ -6,10 +6,11 @@ from bgcl.data import convert
 from bgcl.data.adjacency import edges_of_matrix
 from bgcl.data.border import readable
 from bgcl.data.options import Options
+from bgcl.data.packed_files import ABOUT
 from bgcl.data.recipe import Recipe
 from bgcl.data.tables import ENDINGS, ENDINGS_IN_WORDS, Form, Source, Sources, open_table
 from bgcl.data.unused_options import check_files
-from bgcl.errors import BGCLError
+from bgcl.errors import BGCLError, CannotWriteError
 
 # The names of a table without the ending.
 _STEMS = {"edges": ("edges",), "nodes": ("nodes",), "features": ("features",), "labels": ("labels", "target")}
@@ -65,6 +66,14 @@ def find(folder: Path, part: str) -> Path | None:
     if len(paths) > 1:
         raise BGCLError(f"{folder} has {len(paths)} files of {part}: {', '.join(p.name for p in paths)}. Keep one.")
     return paths[0] if paths else None
+
+
+def refuse_graph(folder: Path) -> None:
+    """Raise an error if a folder holds tables of a graph or a pack, which a graph beside them would hide."""
+    names = [f"{stem}{ending}" for stem in sorted(NAMES) for ending in ENDINGS]
+    for name in (ABOUT, *names):
+        if (folder / name).is_file():
+            raise CannotWriteError(f"{folder} already holds {name}. Name another folder, or remove it.")
 
 
 def _open(path: Path | None, table: str, said: Options | Recipe) -> Source | None:

@@ -25,8 +25,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from bgcl.data.folder import refuse_graph
 from bgcl.data.memory import check_fits
 from bgcl.data.on_disk import check_room
+from bgcl.errors import BGCLError
 from bgcl.folders import new_files
 from bgcl.validation import CheckedSettings, Number, Whole
 
@@ -89,6 +91,15 @@ class GraphGenerator:
 
     def __init__(self, plan: GraphPlan) -> None:
         self.plan = plan
+        if plan.degree >= plan.nodes:
+            raise BGCLError(
+                f"The setting 'degree' must be below the number of nodes, {plan.nodes:,}. Got {plan.degree:g} instead."
+            )
+        if plan.local > plan.within:
+            raise BGCLError(
+                f"The setting 'local' must be at most 'within', {plan.within:g}, because a circle is a part of a "
+                f"class. Got {plan.local:g} instead."
+            )
         check_fits(BYTES_PER_NODE * plan.nodes, f"The weights of {plan.nodes:,} nodes", "Make a smaller graph.")
         share = np.arange(1, plan.classes + 1) ** -0.5
         self.starts = np.round(np.concatenate([[0.0], share.cumsum() / share.sum()]) * plan.nodes).astype(np.int64)
@@ -210,14 +221,15 @@ def write_parquet(plan: GraphPlan, folder: Path, *, blocks: int = 16) -> dict[st
     check_room(folder, int(needed), f"{plan.nodes:,} nodes with {plan.attributes:,} attributes")
     # Random numbers do not compress, and their dictionaries would only cost time.
     how: dict[str, Any] = {"compression": "none", "use_dictionary": ["label"]}
-    with (
-        new_files(folder, NAMES) as begun,
-        ParquetWriter(begun / NAMES[0], of_nodes, **how) as node_file,
-        ParquetWriter(begun / NAMES[1], of_edges, **how) as edge_file,
-    ):
-        for piece in generator.pieces(blocks):
-            columns = [np.ascontiguousarray(column) for column in piece.attributes.T]
-            node_file.write_table(pa.table([piece.ids, texts[piece.labels], *columns], schema=of_nodes))
-            edge_file.write_table(pa.table(list(piece.edges), schema=of_edges))
-            edges += piece.edges.shape[1]
+    with new_files(folder, NAMES) as begun:
+        refuse_graph(folder)
+        with (
+            ParquetWriter(begun / NAMES[0], of_nodes, **how) as node_file,
+            ParquetWriter(begun / NAMES[1], of_edges, **how) as edge_file,
+        ):
+            for piece in generator.pieces(blocks):
+                columns = [np.ascontiguousarray(column) for column in piece.attributes.T]
+                node_file.write_table(pa.table([piece.ids, texts[piece.labels], *columns], schema=of_nodes))
+                edge_file.write_table(pa.table(list(piece.edges), schema=of_edges))
+                edges += piece.edges.shape[1]
     return {"nodes": plan.nodes, "edges": edges}

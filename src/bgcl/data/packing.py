@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bgcl.data.clean import TOO_SMALL, both_directions, too_great
+from bgcl.data.folder import refuse_graph
 from bgcl.data.on_disk import DiskArray, check_room
 from bgcl.data.pack import Pack, write_about
 from bgcl.data.packed_files import ABOUT, ATTRIBUTES, EDGES, IDS, LABELS, STARTS, PackedFile
@@ -78,6 +79,7 @@ def pack_rows(rows: Rows, folder: Path, parts: int | None = None) -> Pack:
         folder, 4 * nodes * width + 8 * rows.edges.size + 24 * nodes, f"{nodes:,} nodes with {width:,} attributes"
     )
     with new_files(folder, NAMES) as begun:
+        refuse_graph(folder)
         part = clusters_of(rows.edges, nodes, parts)
         order = np.argsort(part, kind="stable")  # (N,), the old number of each row
         place = np.empty_like(order)

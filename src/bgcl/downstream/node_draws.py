@@ -92,7 +92,9 @@ def as_draws(draws: object, normalize: bool, estimator: object) -> Array:
     if 0 in array.shape:
         raise BGCLError(f"Draws must not be empty. Got the shape {array.shape} for (samples, nodes, width).")
     # A sum is finite if all entries are. It takes a tenth of the time of asking each of them.
-    if not np.isfinite(array.sum()) and not np.isfinite(array).all():
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum of great numbers may be infinite
+        total = array.sum()
+    if not np.isfinite(total) and not np.isfinite(array).all():
         raise BGCLError("The draws hold NaN or infinity. Check whether the training of the model diverged.")
     if normalize:
         return _of_length_one(array)

@@ -71,6 +71,7 @@ def evaluate_shift(
         raise BGCLError(f"Unknown shift '{shift}'. {nearest(str(shift), SHIFTS)}")
     if whole("The number of samples", samples) < 2:
         raise BGCLError(f"A shift needs 2 samples or more: some train the heads, the others predict. Got {samples}.")
+    count = whole("The number of splits", count, 1)
     if shift in PROPERTIES:
         if protocol is not None:
             raise BGCLError(f"The shift '{shift}' has splits of its own: leave out the protocol.")

@@ -107,7 +107,11 @@ class PackedReady(ReadyGraph):
         """Draws of the embeddings in memory, each `(N, d)`."""
         self._check_memory(network)
         noises = ((VIEWS[i % 2], CountedNoise.of_draw(seed, i)) for i in range(samples))
-        return collected(self.embedder_of(network), noises, scale=scale, hard=hard)
+        return self._while_there(collected(self.embedder_of(network), noises, scale=scale, hard=hard))
+
+    def _while_there(self, found: Iterator[Tensor]) -> Iterator[Tensor]:
+        """The same draws. Until they end, this object stays, and so does its folder, also if nobody else needs it."""
+        yield from found
 
     def embed(self, network: Network) -> Tensor:
         """The embeddings without masks in memory, `(N, d)`."""
