@@ -55,7 +55,7 @@ class Abstention:
             risk: the share of answers that may be wrong.
 
         Raises:
-            BGCLError: the risk is not between 0 and 1, or there are too few nodes to tell.
+            BGCLError: the risk is not between 0 and 1, there are too few nodes to tell, or an uncertainty is NaN.
 
         >>> random = np.random.default_rng(0)
         >>> uncertainty = random.random(2000)
@@ -64,6 +64,13 @@ class Abstention:
         (0.15, True)
         """
         check_risk(risk)
+        uncertainty, wrong = np.asarray(uncertainty, dtype=float), np.asarray(wrong, dtype=bool)
+        if uncertainty.ndim != 1 or uncertainty.shape != wrong.shape:
+            raise BGCLError(
+                "Give one uncertainty for each labeled node, and whether its prediction is wrong. Got "
+                f"{uncertainty.shape} and {wrong.shape} of them."
+            )
+        _refuse_nan(uncertainty)
         if len(wrong) < fewest_for(risk):
             raise BGCLError(
                 f"A risk of {risk:g} needs {fewest_for(risk):,} labeled nodes or more. Got {len(wrong):,} instead. "
@@ -82,8 +89,19 @@ class Abstention:
         return best
 
     def abstains(self, uncertainty: Array) -> Array:
-        """Whether each node has no answer, `(N,)`."""
+        """Whether each node has no answer, `(N,)`.
+
+        Raises:
+            BGCLError: an uncertainty is NaN.
+        """
+        _refuse_nan(np.asarray(uncertainty, dtype=float))
         return np.asarray(uncertainty > self.threshold)
+
+
+def _refuse_nan(uncertainty: Array) -> None:
+    bad = np.flatnonzero(np.isnan(uncertainty))
+    if len(bad):
+        raise BGCLError(f"The uncertainty of node {bad[0]} is NaN, so it cannot be compared. Check head and draws.")
 
 
 def upper_bound(wrong: int, answers: int) -> float:
