@@ -71,7 +71,7 @@ class Tail:
             below = (np.searchsorted(self.known, scores, "right") + 1 - itself) / others
             found = np.minimum(1, 2 * np.minimum(above, below))
         missing = (self.without + 1 - itself) / np.maximum(len(self.known) + self.without + 1 - itself, 1)
-        return np.where(np.isnan(scores), missing, found)
+        return np.asarray(np.where(np.isnan(scores), missing, found))
 
 
 def summed(shares: Sequence[Array]) -> Array:
