@@ -71,11 +71,7 @@ class Abstention:
                 f"{uncertainty.shape} and {wrong.shape} of them."
             )
         _refuse_nan(uncertainty)
-        if len(wrong) < fewest_for(risk):
-            raise BGCLError(
-                f"A risk of {risk:g} needs {fewest_for(risk):,} labeled nodes or more. Got {len(wrong):,} instead. "
-                "Label more nodes, or allow a greater risk."
-            )
+        refuse_too_few_for(risk, len(wrong))
         order = np.argsort(uncertainty, kind="stable")
         ascending, errors = uncertainty[order], np.cumsum(wrong[order])
         best = cls(-math.inf, risk, math.nan, 0.0, math.nan)
@@ -118,6 +114,15 @@ def fewest_for(risk: float) -> int:
     (117, True, False)
     """
     return math.ceil(math.log((1 - CERTAINTY) / CANDIDATES) / math.log1p(-risk))
+
+
+def refuse_too_few_for(risk: float, count: int) -> None:
+    """Refuse a risk that needs more labeled nodes, and say how many."""
+    if count < fewest_for(risk):
+        raise BGCLError(
+            f"A risk of {risk:g} needs {fewest_for(risk):,} labeled nodes or more. Got {count:,} instead. "
+            "Label more nodes, or allow a greater risk."
+        )
 
 
 def check_risk(risk: Any) -> float:
