@@ -29,7 +29,8 @@ from bgcl.reproduce.unknown_nodes import trials
 Array = npt.NDArray[Any]
 
 OUT = Path(__file__).parent.parent / "docs" / "images"
-DRAWS, CALIBRATIONS, CALIBRATE = 10, 1000, 270
+DRAWS, OF_SHIFTS = 10, 6
+CALIBRATIONS, CALIBRATE = 1000, 270
 LEVEL, LEVELS = 0.9, np.linspace(0.8, 0.99, 20)
 RISKS = np.linspace(0.02, 0.14, 13)
 
@@ -140,7 +141,7 @@ def shift_picture(model: bgcl.BGCL, data: Data) -> Picture:
     with look():
         figure = Picture(figsize=(7.6, 2.9), layout="constrained")
         for axis, (kind, title) in zip(figure.subplots(1, 2, sharey=True), kinds.items(), strict=True):
-            levels = evaluate_shift(model, data, kind, count=3, samples=DRAWS).values()
+            levels = evaluate_shift(model, data, kind, count=2, samples=OF_SHIFTS).values()
             accuracy = [np.mean([one.correct.mean() for one in results]) for results in levels]
             sure = [np.mean([1 - one.uncertainty.least_confidence.mean() for one in results]) for results in levels]
             axis.plot(SHARES, sure, "s--", color=COLORS[1], markersize=3, label="mean confidence")
