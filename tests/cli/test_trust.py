@@ -115,6 +115,22 @@ def test_rank_by_novelty_lists_the_strangest_nodes_with_the_reason(run, tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--level", "0.999"], "A level of 0.999 needs 999 calibration nodes or more. Got 100"),
+        (["--level", "0.98", "--by-class"], "needs 49 calibration nodes of class"),
+        (["--abstain", "0.01"], "A risk of 0.01 needs 597 labeled nodes or more. Got 100"),
+    ],
+)
+def test_too_few_labels_are_refused_before_anything_is_drawn(run_trained, monkeypatch, options, message):
+    def never(*args, **kwargs):
+        raise AssertionError("it was drawn")
+
+    monkeypatch.setattr(BGCL, "draws", never)
+    check_refused(run_trained("predict", "r", "--out", "p.csv", *FEW, *options), message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
         (["--by-class"], "--by-class is about the sets of --level"),
         (["--abstain", "sets"], "--abstain sets needs sets"),
         (["--abstain", "never"], "--abstain must be 'sets', or the share of answers that may be wrong"),

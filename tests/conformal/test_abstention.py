@@ -67,3 +67,19 @@ def test_the_fewest_nodes_are_the_fewest_with_which_a_risk_may_hold(risk):
 def test_bad_input_is_one_clear_line(risk, count, message):
     with pytest.raises(BGCLError, match=message):
         Abstention.at_risk(np.zeros(count), np.zeros(count, bool), risk)
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "count", "message"),
+    [
+        (np.where(np.arange(500) == 7, np.nan, 0.5), 500, "uncertainty of node 7 is NaN"),
+        (np.zeros(500), 400, "one uncertainty for each labeled node.*500"),
+        (np.zeros((500, 2)), 500, "one uncertainty for each labeled node"),
+    ],
+)
+def test_uncertainty_that_cannot_be_compared_is_refused(uncertainty, count, message):
+    """Without this, a NaN as threshold would answer every node."""
+    with pytest.raises(BGCLError, match=message):
+        Abstention.at_risk(uncertainty, np.zeros(count, bool), 0.1)
+    with pytest.raises(BGCLError, match="node 1 is NaN"):
+        Abstention.at_risk(np.zeros(500), np.zeros(500, bool), 0.1).abstains(np.array([0.1, np.nan]))

@@ -125,6 +125,22 @@ def test_the_fewest_nodes_are_the_fewest_whose_rank_exists(level):
     assert n == math.ceil(round(1 / (1 - level), 9)) - 1
 
 
+def test_nodes_that_are_not_exchangeable_are_warned_about_and_others_are_not(caplog):
+    """A graph in which the head is much less sure: without a word, coverage would be far from the level."""
+    probability, y = some_nodes(3000)
+    found = conformal(level=0.9).fit(probability[:1000], y[:1000])
+    found.predict_set(probability[1000:])
+    found.predict_set(probability[:0])
+    assert not caplog.records
+    blurred = probability[1000:] ** 0.2
+    sets = found.predict_set(blurred / blurred.sum(1, keepdims=True))
+    assert abs(sets[np.arange(2000), y[1000:]].mean() - 0.9) > 0.05
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "not like the 1000 calibration nodes" in caplog.text
+    found.predict_set(blurred[:5] / blurred[:5].sum(1, keepdims=True))  # five nodes tell nothing
+    assert len(caplog.records) == 1
+
+
 def test_names_of_classes_and_a_real_head():
     random = np.random.default_rng(0)
     names = np.array(["no", "yes"])[random.integers(2, size=120)]

@@ -51,3 +51,10 @@ def test_without_nodes_there_is_nothing_to_compare(empty):
     both[empty] = {"a": np.zeros(0)}
     with pytest.raises(BGCLError, match="cannot be compared"):
         Drift.between(*both)
+
+
+def test_other_scores_and_nan_are_refused():
+    with pytest.raises(BGCLError, match="Compare the same scores"):
+        Drift.between({"a": np.zeros(9)}, {"b": np.zeros(9)})
+    with pytest.raises(BGCLError, match="'a' of a node is NaN"):
+        Drift.between({"a": np.zeros(9)}, {"a": np.full(9, np.nan)})

@@ -120,6 +120,14 @@ def test_every_level_has_its_test_nodes_and_scores(fitted, shift):
         np.testing.assert_array_equal(results[1].uncertainty.probability, again[level][1].uncertainty.probability)
 
 
+def test_a_changed_graph_has_the_same_nodes_so_nobody_is_warned_of_their_numbers(fitted, caplog):
+    model, data = fitted
+    evaluate_shift(model, data, "dropped", count=1, samples=4)
+    assert not caplog.records
+    model.embed(changed(data, "dropped", 0.4, random()))  # nobody says here that the nodes are the same
+    assert "nodes of both graphs must have the same numbers" in caplog.text
+
+
 def test_a_shift_harms_and_without_one_scores_are_usual(fitted):
     model, data = fitted
     found = evaluate_shift(model, data, "normal", count=3, samples=8)

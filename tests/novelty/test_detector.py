@@ -1,6 +1,7 @@
 """Novelty: uniform on exchangeable nodes, small for planted ones, and blind to the labels of what it scores."""
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,7 +124,14 @@ OTHER.x = DATA.x * 2
 NONE = copy(DATA)
 NONE.y = None
 
+SEEN = predictions(DATA.y.numpy())
+SEEN = replace(SEEN, held_out=np.arange(NODES) != 7)
+
 BAD = {
+    "a known node whose label is known to its head": (
+        lambda: Novelty(MODEL).fit(DATA, SEEN, known=[3, 7]), "predicts node 7 has seen its label"),
+    "one known node for a density": (
+        lambda: Novelty(MODEL, [["mixture"]], samples=4).fit(DATA, known=[3]), "needs 2 known nodes or more. Got 1"),
     "an unlabeled known node": (
         lambda: Novelty(MODEL).fit(DATA, predictions(HALF), known=[3, 200]), "Node 200 has no label"),
     "no labeled node": (lambda: Novelty(MODEL).fit(DATA, predictions(np.full(NODES, -1))), "No node is labeled"),

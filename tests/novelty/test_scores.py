@@ -7,6 +7,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
+from bgcl.errors import BGCLError
 from bgcl.novelty import energy
 from bgcl.novelty.attribute_scores import AttributeStatistics
 from bgcl.novelty.density import Ellipsoid, Neighborhood, NormalDensity
@@ -84,14 +85,42 @@ def test_scores_of_attributes_equal_their_formulas(sparse):
     directions = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 2)))[0]
     known = np.arange(7)
     found = AttributeStatistics.of(graph.features, known, directions).scores(graph.features, graph.features)
-    typical = np.square(x[known][x[known] != 0]).mean()
-    variance = np.maximum(x[known].var(0), 0.5 / 7 * typical)
+    variance = x[known].var(0)
+    assert (variance > 0).all()
     spread = np.log(np.mean((x - x[known].mean(0)) ** 2 / variance, axis=1))
     assert found["spread"] == pytest.approx(spread, abs=1e-6)
     assert found["count"].tolist() == (x != 0).sum(1).tolist()
     for row, value in zip(x, found["residual"], strict=True):
         rest = row - directions @ (directions.T @ row)
         assert value == pytest.approx(rest @ rest / (row @ row)) if row.any() else np.isnan(value)
+
+
+def test_a_strange_number_is_seen_beside_columns_of_any_scale():
+    """One column is around 0, one in the millions, one is a time in seconds: each counts by its own variance."""
+    random = np.random.default_rng(0)
+    usual = np.stack([random.normal(size=200), 1e6 * random.random(200), 1.6e9 + 1e3 * random.normal(size=200)], 1)
+    statistics = AttributeStatistics.of(torch.as_tensor(usual), np.arange(200), np.eye(3))
+    changed = usual.copy()
+    changed[[0, 1, 2], [0, 1, 2]] += 12 * usual.std(0)
+    found = statistics.scores(torch.as_tensor(changed), torch.as_tensor(changed))["spread"]
+    expected = np.log((np.square(changed - usual.mean(0)) / usual.var(0)).mean(1))
+    assert found == pytest.approx(expected, rel=1e-3, abs=1e-3)
+    assert found[:3].min() > found[3:].max()
+
+
+def test_a_column_that_no_known_node_has_or_all_have_counts_half_a_node():
+    usual = np.array([[2.0, 0, 1], [2, 0, 0], [2, 0, 3], [2, 0, 0]])
+    statistics = AttributeStatistics.of(torch.as_tensor(usual), np.arange(4), np.eye(3))
+    typical = np.square(usual[usual != 0]).mean()  # nothing is known of the second column but that of the others
+    assert statistics.variance == pytest.approx([0.5 / 4 * 4, 0.5 / 4 * typical, usual[:, 2].var()])
+
+
+def test_attributes_that_are_all_zero_have_finite_scores_and_any_other_is_stranger():
+    nothing, some = torch.zeros(5, 3), torch.eye(5)[:, :3] * 1e3
+    statistics = AttributeStatistics.of(nothing, np.arange(5), np.zeros((3, 0)))
+    before, after = statistics.scores(nothing, nothing)["spread"], statistics.scores(some, some)["spread"]
+    assert np.isfinite([before, after]).all()
+    assert after[:3].min() > before.max()
 
 
 def test_the_residual_is_zero_where_directions_explain_all_attributes():
@@ -116,6 +145,19 @@ def test_the_distance_is_one_minus_the_mean_cosine_with_the_nearest_without_the_
         for v in range(12):
             cosines = sorted(unit[v] @ unit[u] for u in nodes if u != v or not same)
             assert found[v] == pytest.approx(1 - np.mean(cosines[-3:]), abs=1e-5)
+
+
+def test_the_only_reference_is_near_to_others_and_not_to_itself():
+    embedding = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    around = Neighborhood.of(embedding, np.array([2]), np.random.default_rng(0))
+    assert np.isnan(around.distance(embedding, same=True)).tolist() == [False, False, True, False]
+    assert around.distance(embedding, same=False)[2] == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "message"), [(np.ones((1, 3)), "needs 2 known nodes"), (np.ones((9, 3)), "the same")])
+def test_a_density_needs_nodes_that_differ(rows, message):
+    with pytest.raises(BGCLError, match=message):
+        NormalDensity.of(rows, np.arange(len(rows)), 0)
 
 
 def test_one_component_is_a_normal_distribution_and_mahalanobis_its_exponent():

@@ -55,3 +55,24 @@ def test_nodes_beyond_all_known_ones_still_have_an_order():
     assert (tail.shares(scores) == 1 / 6).all()
     low, high = strangeness([tail.shares(scores)], [scores], [1.0])
     assert low < high
+
+
+@pytest.mark.filterwarnings("error")
+def test_if_no_known_node_has_a_score_all_have_the_share_one():
+    """A graph without edges, or one known node: there is nothing to compare with."""
+    for count in (1, 5):
+        tail = Tail.of(np.full(count, np.nan))
+        assert tail.shares(np.full(count, np.nan), np.ones(count, dtype=bool)).tolist() == [1] * count
+        assert tail.shares(np.array([np.nan, 3.0])).tolist() == [1, 1]
+
+
+def test_a_share_may_be_too_small_if_known_nodes_have_no_score_but_not_by_more_than_their_share():
+    """What `bgcl.novelty.tails` says about missing scores, by counting: a tenth of 100 nodes has none."""
+    scores = np.where(np.arange(100) < 10, np.nan, np.arange(100.0))
+    shares = Tail.of(scores).shares(scores, np.ones(100, dtype=bool))
+    for level in (0.05, 0.09):
+        assert np.mean(shares <= level) <= level
+    assert np.mean(shares <= 0.1) == pytest.approx(0.9 * 0.1 + 0.1)
+    again = Tail.of(-np.log(shares))  # the tail of what is joined is counted anew
+    for level in (0.05, 0.1, 0.2, 0.5):
+        assert np.mean(again.shares(-np.log(shares), np.ones(100, dtype=bool)) <= level) <= level

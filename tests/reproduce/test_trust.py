@@ -11,7 +11,7 @@ from bgcl.estimator import BGCL
 from bgcl.measures.metrics import error_auroc
 from bgcl.measures.uncertainty import uncertainty
 from bgcl.reproduce import compute as computing
-from bgcl.reproduce import experiments, trust, trust_page
+from bgcl.reproduce import experiments, trust, trust_page, trust_quality_page
 from bgcl.reproduce.cache import Cache
 from bgcl.reproduce.cells import Cell
 from bgcl.reproduce.detection import ALL_CLASSES, LEFT_OUT, detect, separation
@@ -27,6 +27,7 @@ from bgcl.reproduce.label_free import (
     without_edges,
 )
 from bgcl.reproduce.set_results import AGAIN, set_results
+from bgcl.reproduce.trust_targets import Target, target_rows
 from bgcl.reproduce.unknown_nodes import trials
 from communities import communities
 
@@ -133,15 +134,91 @@ def test_the_table_says_who_is_first_and_who_is_last():
     ]
     rows = trust_page.detection_rows(found)
     row = dict(zip(rows[0], rows[1], strict=True))
-    assert (row["GCN"], row["GNNSafe"], row["BGCL, novelty"]) == ("0.750", "0.850", "0.925")
+    assert (row["GCN"], row["GNNSafe"], row["BGCL"]) == ("0.750", "0.850", "0.925")
     assert row["GPN"] == "-"
-    assert row["first"] == "BGCL, novelty"
+    assert (row["first"], row["BGCL minus the best other"]) == ("BGCL", "+0.075")
     assert row["seeds, splits"] == "2, 2"
     assert rows[-1][0] == "BGCL is first in 1 of 1, last in 0"
-    assert trust_page.paper_rows(found)[1] == ["cora", "left-out classes", "85.0", "92.8"]
+    assert trust_page.paper_rows(found)[1] == ["cora", "left-out classes", "85.0", "92.8", "92.5"]
+    assert trust_page.score_rows(found, "left-out classes")[-1] == ["BGCL", "novelty", "0.925"]
+    assert trust_page.score_rows(found, "structure") == [["method", "score"]]
     assert list(trust_page.tables(found)) == [
-        "AUROC of unknown nodes", "AUROC of each score", "GNNSafe here and in its paper, AUROC in %",
+        "What was aimed at", "AUROC of unknown nodes", "AUROC of each score: left-out classes",
+        "GNNSafe here and in its paper, AUROC in %",
     ]  # fmt: skip
+
+
+def test_a_tie_is_not_a_victory():
+    found = [
+        detection("gnnsafe", "gnnsafe", "spread energy", [0.9, 0.9]),
+        detection(trust.OURS, trust.OURS, "novelty", [0.9, 0.9]),
+    ]
+    assert trust_page.detection_rows(found)[-1][0] == "BGCL is first in 0 of 1, last in 0"
+
+
+def cell_of(method: str, dataset: str, task: str, **found) -> dict:
+    cell = Cell(method, dataset, 0, "bgrl", 10, evaluation={"task": task}, label=task)
+    return {"cell": cell.to_dict(), "seconds": 1.0, "versions": {"bgcl": "0"}} | found
+
+
+def known_cell(method: str, area: float, *variants: str) -> dict:
+    scores = {"accuracy": [0.8], "ece": [0.02], "auroc:least_confidence": [0.86],
+              "pavpu:predictive_entropy": [area, area], "pavpu:mutual_information": [0.5]}  # fmt: skip
+    known = dict.fromkeys(variants or (method,), scores)
+    return cell_of(method, "cora", ALL_CLASSES, known=known, detection={})
+
+
+def test_pavpu_is_compared_with_all_rivals_that_have_draws():
+    found = [
+        known_cell("gdc-gcn", 0.6), known_cell("ensemble-gcn", 0.7, "gcn", "mc-dropout-gcn", "ensemble-gcn"),
+        known_cell(trust.OURS, 0.8),
+    ]  # fmt: skip
+    header, entropy, information = trust_quality_page.pavpu_rows(found)
+    assert header[-1] == "greatest"
+    assert entropy == ["cora", "PAvPU by entropy", *(f"{area:.3f} (1, 10)" for area in (0.6, 0.7, 0.7, 0.8)), "BGCL"]
+    assert information[1:3] == ["PAvPU by mutual information", "0.500 (1, 10)"]
+    reached = {row[0]: row[1:] for row in target_rows(found)}
+    assert reached["area under PAvPU by entropy greater than that of GDC, MC dropout and ensembles"] == [
+        "3 of 3", "1 of 1", "open",
+    ]  # fmt: skip
+    assert reached["ECE of known nodes of at most 0.02"] == ["6 of 6", "1 of 1", "open"]
+    assert reached["AUROC of errors of at least 0.87"] == ["6 of 6", "0 of 1", "no"]  # one that fails decides
+    found[0] = known_cell("gdc-gcn", 0.9)
+    assert trust_quality_page.pavpu_rows(found)[1][-1] == "GDC"
+
+
+@pytest.mark.parametrize(
+    ("holds", "reached"),
+    [([True] * 14, "yes"), ([True] * 13, "open"), ([True] * 13 + [False] * 5, "no"), ([False] * 5, "no"),
+     ([False] * 4, "open"), ([True] * 14 + [False] * 4, "yes")],
+)  # fmt: skip
+def test_an_aim_is_open_as_long_as_missing_cells_decide(holds, reached):
+    assert Target("something", holds, 14, 18).row() == [
+        "something", "14 of 18", f"{sum(holds)} of {len(holds)}", reached,
+    ]  # fmt: skip
+
+
+def test_sets_and_measures_without_labels_are_held_against_their_aims():
+    sets = {"lac": {"0.9": {"coverage": [0.905], "size": [1.19]}, "0.95": {"coverage": [0.97], "size": [1.4]}}}
+    values = dict.fromkeys((*MEASURES, ANCHORED, WHOLE), 0.5) | dict.fromkeys(CONTROLS, 0.6)
+    found = [
+        cell_of(trust.OURS, "cora", trust.SETS, sets=sets, sets_seconds=0.1),
+        cell_of(trust.OURS, "cora", trust.WITHOUT_LABELS, r_auroc=values | {WHOLE: 0.7}, recall=0.8, rises={},
+                novelty_seconds=1.0),
+        cell_of(trust.OURS, "actor", trust.WITHOUT_LABELS, r_auroc=values, recall=0.8, rises={}, novelty_seconds=1.0),
+        cell_of(trust.OURS, "pubmed", trust.WITHOUT_LABELS, r_auroc=values, recall=0.8, rises={}, novelty_seconds=4.0),
+        cell_of(trust.OURS, "pubmed", trust.SETS, sets=sets, sets_seconds=1.5),
+    ]  # fmt: skip
+    reached = {row[0]: row[1:] for row in target_rows(found)}
+    assert reached["sets cover within one point of 90 % and 95 %"] == ["12 of 12", "2 of 4", "no"]
+    assert reached["sets at 90 % are at most as large as published"] == ["4 of 4", "0 of 1", "no"]
+    assert reached["R-AUROC of the best measure without labels above degree and distance"] == [
+        "8 of 10", "1 of 3", "open",
+    ]  # fmt: skip
+    assert reached["novelty and sets of pubmed in 5 s"] == ["1 of 1", "0 of 1", "no"]
+    rows = trust_quality_page.recall_rows(found)
+    assert {row[0]: row[-1] for row in rows[1:4]} == {"cora": "novelty: yes", "pubmed": "astd: no", "actor": "astd: no"}
+    assert rows[-1][0] == "the best of each graph is above both in 1 of 3"
 
 
 @pytest.mark.parametrize("name", ["popularity", "density"])

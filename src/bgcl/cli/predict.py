@@ -126,6 +126,8 @@ def predict(
             raise BGCLError(f"{name} needs the whole graph in memory, and this one is a pack: leave it out.")
     given = gather_labels(data, labels_from)
     data, labels_from, of_classes = settled(data, labels_from, small_classes, quiet)
+    if promises:
+        promises.check_labels(gather_labels(data, labels_from), labels_from, novelty)
     with kept_in(run, model, keep, not show) as kept:
         found = predict_nodes(
             model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from bgcl.conformal.exchangeability import Drift
+    from bgcl.downstream.known_labels import KnownLabels
     from bgcl.downstream.node_predictions import NodePredictions
     from bgcl.downstream.number_results import PredictedNumbers
     from bgcl.estimator import BGCL
@@ -40,6 +41,38 @@ class Promises:
             raise BGCLError(f"--abstain {BY_SETS} needs sets: give a --level too.")
         if self.abstain not in (None, BY_SETS):
             _ = self.risk
+
+    def check_labels(self, known: "KnownLabels", elsewhere: "Data | None", novelty: bool | None) -> None:
+        """Refuse what too few labels cannot keep, before anything is drawn.
+
+        Args:
+            known: the labels of the graph that is predicted.
+            elsewhere: the training graph, if its labels may calibrate too.
+            novelty: what `--novelty` says.
+        """
+        import numpy as np
+
+        from bgcl.conformal.abstention import refuse_too_few_for
+        from bgcl.conformal.thresholds import refuse_too_few
+
+        if elsewhere is not None and novelty is not False:
+            return
+        count = int((known.node >= 0).sum())
+        try:
+            if self.risk is not None:
+                refuse_too_few_for(self.risk, count)
+            if self.level is not None:
+                refuse_too_few(count, self.level)
+        except BGCLError as error:
+            if elsewhere is None:
+                raise
+            raise BGCLError(
+                f"{error} With --no-novelty the labels of the training graph do not count: leave it out to use them."
+            ) from None
+        if self.level is not None and self.by_class and elsewhere is None:
+            for number, of_class in zip(*np.unique(known.labels, return_counts=True), strict=True):
+                name = number if known.names is None else known.names[number]
+                refuse_too_few(int(of_class), self.level, f" of class {name}")
 
     def refuse_for_numbers(self) -> None:
         """Refuse what is for classes."""

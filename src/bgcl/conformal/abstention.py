@@ -55,7 +55,7 @@ class Abstention:
             risk: the share of answers that may be wrong.
 
         Raises:
-            BGCLError: the risk is not between 0 and 1, or there are too few nodes to tell.
+            BGCLError: the risk is not between 0 and 1, there are too few nodes to tell, or an uncertainty is NaN.
 
         >>> random = np.random.default_rng(0)
         >>> uncertainty = random.random(2000)
@@ -64,11 +64,14 @@ class Abstention:
         (0.15, True)
         """
         check_risk(risk)
-        if len(wrong) < fewest_for(risk):
+        uncertainty, wrong = np.asarray(uncertainty, dtype=float), np.asarray(wrong, dtype=bool)
+        if uncertainty.ndim != 1 or uncertainty.shape != wrong.shape:
             raise BGCLError(
-                f"A risk of {risk:g} needs {fewest_for(risk):,} labeled nodes or more. Got {len(wrong):,} instead. "
-                "Label more nodes, or allow a greater risk."
+                "Give one uncertainty for each labeled node, and whether its prediction is wrong. Got "
+                f"{uncertainty.shape} and {wrong.shape} of them."
             )
+        _refuse_nan(uncertainty)
+        refuse_too_few_for(risk, len(wrong))
         order = np.argsort(uncertainty, kind="stable")
         ascending, errors = uncertainty[order], np.cumsum(wrong[order])
         best = cls(-math.inf, risk, math.nan, 0.0, math.nan)
@@ -82,8 +85,19 @@ class Abstention:
         return best
 
     def abstains(self, uncertainty: Array) -> Array:
-        """Whether each node has no answer, `(N,)`."""
+        """Whether each node has no answer, `(N,)`.
+
+        Raises:
+            BGCLError: an uncertainty is NaN.
+        """
+        _refuse_nan(np.asarray(uncertainty, dtype=float))
         return np.asarray(uncertainty > self.threshold)
+
+
+def _refuse_nan(uncertainty: Array) -> None:
+    bad = np.flatnonzero(np.isnan(uncertainty))
+    if len(bad):
+        raise BGCLError(f"The uncertainty of node {bad[0]} is NaN, so it cannot be compared. Check head and draws.")
 
 
 def upper_bound(wrong: int, answers: int) -> float:
@@ -100,6 +114,15 @@ def fewest_for(risk: float) -> int:
     (117, True, False)
     """
     return math.ceil(math.log((1 - CERTAINTY) / CANDIDATES) / math.log1p(-risk))
+
+
+def refuse_too_few_for(risk: float, count: int) -> None:
+    """Refuse a risk that needs more labeled nodes, and say how many."""
+    if count < fewest_for(risk):
+        raise BGCLError(
+            f"A risk of {risk:g} needs {fewest_for(risk):,} labeled nodes or more. Got {count:,} instead. "
+            "Label more nodes, or allow a greater risk."
+        )
 
 
 def check_risk(risk: Any) -> float:

@@ -1,5 +1,6 @@
 """`ConformalClassifier`: sets of classes that have the true class with a given probability."""
 
+import logging
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from bgcl.arguments import flag, node_numbers, shown, whole
 from bgcl.conformal.class_scores import check_probabilities, check_score, class_scores
 from bgcl.conformal.diffusion import ScoreDiffusion
+from bgcl.conformal.exchangeability import Drift
 from bgcl.conformal.thresholds import sets_of, thresholds
 from bgcl.downstream.node_draws import check_targets
 from bgcl.errors import BGCLError
 from bgcl.measures.levels import check_level
 
 Array = npt.NDArray[Any]
+log = logging.getLogger("bgcl")
 
 
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -26,7 +29,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
 
     The promise is about a new node and calibration nodes that are exchangeable: as if all had been drawn at random from
     the same nodes, and none of them had trained the head. It is a promise on average over nodes, not for each node. An
-    empty set says that no class fits as well as those of the calibration nodes.
+    empty set says that no class fits as well as those of the calibration nodes. If the head is surer of new nodes than
+    of calibration nodes, or less sure, by more than chance explains, `predict_set` warns (`bgcl.conformal.Drift`).
 
     Args:
         head: a fitted head, such as a `MixtureClassifier`. It is not fitted again.
@@ -41,6 +45,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         classes_: the classes in ascending order, `(C,)`.
         thresholds_: the greatest score of each class that is in a set, `(C,)`.
         n_calibration_: the number of calibration nodes of each class, `(C,)`.
+        doubt_: one minus the greatest class probability of each calibration node, `(n,)`.
 
     >>> import bgcl
     >>> data = bgcl.example_graph()
@@ -82,12 +87,14 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         self._check_settings()
         if self.diffusion is not None and nodes is None:
             raise BGCLError("With a diffusion, give draws of all nodes, and say in 'nodes' which of them calibrate.")
-        scores = self._scores(draws, calibrates=True)
+        probability = self._probability(draws)
+        scores = self._scores(probability, calibrates=True)
         chosen = np.arange(len(scores)) if nodes is None else node_numbers("nodes", nodes, len(scores))
         labels = check_targets(y, len(chosen), self, numeric=False)
         self.classes_ = np.asarray(self.head.classes_)
         codes = self._codes(labels)
         self.n_calibration_ = np.bincount(codes, minlength=len(self.classes_))
+        self.doubt_ = 1 - probability[chosen].max(1)
         self.thresholds_ = thresholds(
             scores[chosen], codes, float(self.level), by_class=bool(self.by_class), names=self.classes_.tolist()
         )
@@ -103,7 +110,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
             Whether each class, in the order of `classes_`, is in the set of each node, `(N, C)`.
         """
         check_is_fitted(self)
-        return sets_of(self._scores(draws, calibrates=False), self.thresholds_)
+        probability = self._probability(draws)
+        self._warn(1 - probability.max(1))
+        return sets_of(self._scores(probability, calibrates=False), self.thresholds_)
 
     def predict_proba(self, draws: object) -> Array:
         """The class probabilities of the head, `(N, C)`."""
@@ -113,9 +122,21 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         """The most probable class of each node by the head, `(N,)`."""
         return np.asarray(self.head.predict(draws))
 
-    def _scores(self, draws: object, *, calibrates: bool) -> Array:
+    def _probability(self, draws: object) -> Array:
         probability = self.predict_proba(draws)
         check_probabilities(probability)
+        return probability
+
+    def _warn(self, doubt: Array) -> None:
+        """Warn if new nodes are not exchangeable with calibration nodes, as far as one can see without labels."""
+        if len(doubt) and (drift := Drift.between({"doubt": self.doubt_}, {"doubt": doubt})).warns:
+            log.warning(
+                "These %d nodes are not like the %d calibration nodes: the distributions of their least confidence "
+                "differ by %.0f points. The level of %g may not hold for them. Calibrate on nodes like these.",
+                drift.new, drift.calibration, 100 * drift.distance["doubt"], self.level,
+            )  # fmt: skip
+
+    def _scores(self, probability: Array, *, calibrates: bool) -> Array:
         # With a diffusion both are scores of the same nodes, so they must be the same numbers. Otherwise the nodes are
         # others, and so are the random numbers.
         place = 0 if calibrates or self.diffusion is not None else 1

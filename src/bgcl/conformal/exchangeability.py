@@ -54,7 +54,7 @@ class Drift:
             new: the same scores of the new nodes, `(m,)` each.
 
         Raises:
-            BGCLError: there is no node to compare.
+            BGCLError: there is no node to compare, the scores are not the same ones, or a score is NaN.
 
         >>> random = np.random.default_rng(0)
         >>> known, new = random.normal(size=500), random.normal(size=800)
@@ -64,6 +64,11 @@ class Drift:
         counts = [len(next(iter(scores.values()), ())) for scores in (calibration, new)]
         if not min(counts):
             raise BGCLError("There is no calibration node, or no new node, so they cannot be compared.")
+        if calibration.keys() != new.keys():
+            raise BGCLError(f"Compare the same scores. Got {sorted(calibration)} and {sorted(new)}.")
+        for name, values in (*calibration.items(), *new.items()):
+            if np.isnan(values).any():
+                raise BGCLError(f"The score '{name}' of a node is NaN, so it cannot be compared. Check head and draws.")
         distance = {name: largest_gap(calibration[name], new[name]) for name in calibration}
         margin = sum(math.sqrt(math.log(4 * len(distance) / ERROR) / (2 * count)) for count in counts)
         return cls(distance, {name: max(gap - margin, 0.0) for name, gap in distance.items()}, *counts)

@@ -46,13 +46,24 @@ def thresholds(
 
 
 def _quantile(scores: Array, level: float, whose: str) -> float:
+    refuse_too_few(len(scores), level, whose)
     rank = rank_of_level(len(scores), level)
-    if rank > len(scores):
+    return float(np.partition(scores, rank - 1)[rank - 1])
+
+
+def refuse_too_few(count: int, level: float, whose: str = "") -> None:
+    """Refuse a level that needs more calibration nodes, and say how many.
+
+    >>> refuse_too_few(9, 0.9)
+    >>> refuse_too_few(8, 0.9, " of class a")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    bgcl.errors.BGCLError: A level of 0.9 needs 9 calibration nodes of class a or more. Got 8 instead. ...
+    """
+    if rank_of_level(count, level) > count:
         raise BGCLError(
-            f"A level of {level:g} needs {fewest(level)} calibration nodes{whose} or more. Got {len(scores)} instead. "
+            f"A level of {level:g} needs {fewest(level)} calibration nodes{whose} or more. Got {count} instead. "
             f"Label more nodes{whose}, or lower the level{', or leave out by_class' if whose else ''}."
         )
-    return float(np.partition(scores, rank - 1)[rank - 1])
 
 
 def sets_of(scores: Array, threshold: Array) -> Array:

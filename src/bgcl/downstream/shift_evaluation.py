@@ -22,6 +22,7 @@ from bgcl.downstream.small_classes import with_pairs
 from bgcl.downstream.splits import Split, labels_of, splits
 from bgcl.errors import BGCLError, nearest
 from bgcl.measures.uncertainty import Uncertainty
+from bgcl.model.structure import same_numbers
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -139,7 +140,8 @@ def _by_change(
     found = {}
     for level, share in enumerate(SHARES):
         graph = changed(data, shift, share, np.random.default_rng((start, level))) if share else data
-        found[f"{share:.0%}".replace("%", " %")] = heads.test(graph, tests)
+        with same_numbers():
+            found[f"{share:.0%}".replace("%", " %")] = heads.test(graph, tests)
     return found
 
 

@@ -7,7 +7,8 @@ position of then, and a new node has a position of 0. Propagated once, a new nod
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,10 @@ from bgcl.model.propagation import Propagation
 log = logging.getLogger("bgcl")
 
 ROUNDS = 8
+BY_NUMBER = (
+    "This is not the training graph, and its nodes have no ids (data.ids). So the part 'structure' of the embedding "
+    "takes a node by its number: nodes of both graphs must have the same numbers."
+)
 
 
 class Structure(nn.Module):
@@ -61,10 +66,7 @@ class Structure(nn.Module):
                 "has the same nodes, give both graphs the same ids (data.ids), or neither of them."
             )
         elif graph.keys is None and not is_same():
-            log.warning(
-                "This is not the training graph, and its nodes have no ids (data.ids). So the part 'structure' of "
-                "the embedding takes a node by its number: nodes of both graphs must have the same numbers."
-            )
+            log.warning(BY_NUMBER)
 
     def forward(self, graph: PreparedGraph) -> Tensor:
         """The positions of a graph's nodes, `(N, width)`; 0 for a node that the training graph did not have."""
@@ -74,6 +76,20 @@ class Structure(nn.Module):
         """The positions of nodes with some keys, `(n, width)`."""
         place = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
         return torch.where((self.keys[place] == keys)[:, None], self.known[place], 0.0)
+
+
+@contextmanager
+def same_numbers() -> Iterator[None]:
+    """Say that graphs have the nodes of the training graph, with the same numbers, so that nobody is warned of it."""
+
+    def others(record: logging.LogRecord) -> bool:
+        return record.msg != BY_NUMBER
+
+    log.addFilter(others)
+    try:
+        yield
+    finally:
+        log.removeFilter(others)
 
 
 def random_signs(keys: Tensor, width: int) -> Tensor:

@@ -4,7 +4,8 @@ With the attributes x of a node, mean `m_j` and variance `v_j` of column j over 
 
 - residual: the share of the scaled attributes that their principal directions U do not explain, `1 - |U'x|^2 / |x|^2`.
   The attributes of a known node are alike those of others, so few directions explain much of them;
-- spread: `log(1/F sum_j (x_j - m_j)^2 / v_j)`. An attribute that few nodes have counts much;
+- spread: `log(1/F sum_j (x_j - m_j)^2 / v_j)`. An attribute that few nodes have counts much. If a column is the same
+  for all known nodes, `v_j` is what it would be if half a node had a typical value instead;
 - count: the number of attributes that are not zero. Too few and too many are strange.
 """
 
@@ -20,6 +21,8 @@ from bgcl.graph.prepared import Features, SparseFeatures
 Array = npt.NDArray[Any]
 LEAST = 0.5  # nodes that are thought to have an attribute that no known node has
 TINY = 1e-6  # a smaller residual is rounding
+_ROWS = 2048
+CONSTANT = 1e-14  # of the mean square of a column; a smaller variance is rounding of float32
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,16 @@ class AttributeStatistics:
     def of(cls, raw: Features, known: Array, directions: Array) -> "AttributeStatistics":
         """Statistics of the attributes of the known nodes, before they are scaled."""
         rows = rows_of(raw)[known]
-        mean = np.asarray(rows.mean(0)).ravel()
-        squares = np.asarray(rows.multiply(rows).mean(0)).ravel()
-        typical = rows.data @ rows.data / max(rows.nnz, 1)  # square of an entry that is not zero
-        least = max(LEAST / max(len(known), 1) * typical, np.finfo(float).tiny)
-        return cls(mean, np.maximum(squares - mean**2, least), directions)
+        count = max(len(known), 1)
+        entries = np.bincount(rows.indices, minlength=rows.shape[1])  # that are not zero, of each column
+        mean = np.bincount(rows.indices, rows.data, rows.shape[1]) / count
+        away = np.square(rows.data - mean[rows.indices])
+        variance = (np.bincount(rows.indices, away, rows.shape[1]) + (count - entries) * mean**2) / count
+        squares = np.bincount(rows.indices, rows.data**2, rows.shape[1])
+        overall = squares.sum() / max(rows.nnz, 1) or 1.0
+        typical = np.where(entries > 0, squares / np.maximum(entries, 1), overall)  # square of an entry that is not 0
+        constant = variance <= CONSTANT * squares / count
+        return cls(mean, np.where(constant, LEAST / count * typical, variance), directions)
 
     def scores(self, raw: Features, scaled: Features) -> dict[str, Array]:
         """The scores of all nodes, `(N,)` each; NaN where a node has no attributes that could be explained."""
@@ -50,11 +58,18 @@ class AttributeStatistics:
         }
 
     def _spread(self, rows: csr_matrix) -> Array:
-        at_zero = np.square(self.mean) / self.variance  # what a column of zero adds
-        column = rows.indices
-        entries = rows.copy()
-        entries.data = np.square(rows.data - self.mean[column]) / self.variance[column] - at_zero[column]
-        total = np.asarray(entries.sum(1)).ravel() + at_zero.sum()
+        at_zero = np.square(self.mean) / self.variance  # what an entry of zero adds
+        # Where it is great, as in a column of dates, nothing may be subtracted from it: nothing would be left of it.
+        dense = at_zero > 1
+        total = np.zeros(rows.shape[0])
+        for start in range(0, rows.shape[0], _ROWS):
+            part = rows[start : start + _ROWS][:, dense].toarray() - self.mean[dense]
+            total[start : start + _ROWS] = (np.square(part) / self.variance[dense]).sum(1)
+        entries = csr_matrix(rows[:, ~dense])
+        column, at_zero = entries.indices, at_zero[~dense]
+        away = np.square(entries.data - self.mean[~dense][column]) / self.variance[~dense][column] - at_zero[column]
+        owner = np.repeat(np.arange(rows.shape[0]), np.diff(entries.indptr))
+        total += np.bincount(owner, away, rows.shape[0]) + at_zero.sum()
         return np.asarray(np.log(np.maximum(total / max(len(self.mean), 1), np.finfo(float).tiny)))
 
 

@@ -9,7 +9,7 @@ With the embedding h of a node, scaled to length one, and those of the known nod
 - mixture: the negative log density under a mixture of normal distributions in these directions, with as many components
   as the Bayesian information criterion prefers.
 
-If there are very many known nodes, `REFERENCES` of them are used, which were drawn at random.
+If there are very many known nodes, `REFERENCES` of them are used for the first of these, which were drawn at random.
 """
 
 from dataclasses import dataclass, field
@@ -20,12 +20,15 @@ import numpy.typing as npt
 import torch
 from sklearn.mixture import GaussianMixture
 
+from bgcl.errors import BGCLError
 from bgcl.graph.alike import nearest_among
 
 Array = npt.NDArray[Any]
 NEAREST, REFERENCES = 10, 2048
 RIDGE = 1e-3  # of the mean variance, which is added to the variance of each direction
 DIRECTIONS, COMPONENTS = 32, (1, 2, 4, 8, 16)
+FEWEST = 2  # nodes that have a density
+SAME = 1e-12  # a smaller variance of rows of length one is rounding
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,9 @@ class Neighborhood:
             itself[self.nodes] = np.arange(len(self.nodes))
         unit = torch.from_numpy(_of_length_one(embedding))
         if len(self.nodes) == 1:
-            only = unit @ torch.from_numpy(self.unit.T.copy())
-            return np.repeat(self.nodes[None], len(unit), 0), only.numpy().astype(float)
+            only = (unit @ torch.from_numpy(self.unit.T.copy())).numpy().astype(float)
+            only[itself >= 0] = np.nan  # the node itself has no other one to be near to
+            return np.repeat(self.nodes[None], len(unit), 0), only
         row, found, cosine = nearest_among(unit, torch.from_numpy(self.unit), torch.from_numpy(itself), most)
         width = len(row) // len(unit)
         return self.nodes[found.numpy()].reshape(-1, width), cosine.double().numpy().reshape(-1, width)
@@ -116,12 +120,26 @@ class NormalDensity:
 
     @classmethod
     def of(cls, embedding: Array, nodes: Array, seed: int) -> "NormalDensity":
-        """The density of some nodes of a graph with the embedding `(N, d)`."""
+        """The density of some nodes of a graph with the embedding `(N, d)`.
+
+        Raises:
+            BGCLError: there are fewer than `FEWEST` nodes, or all have the same embedding.
+        """
+        if len(nodes) < FEWEST:
+            raise BGCLError(
+                f"A density of embeddings needs {FEWEST} known nodes or more. Got {len(nodes)}: name more known nodes, "
+                "or leave out the scores 'mahalanobis' and 'mixture'."
+            )
         rows = _of_length_one(embedding[nodes]).astype(np.float64)
         center = rows.mean(0)
         values, vectors = np.linalg.eigh(np.cov((rows - center).T).reshape(rows.shape[1], -1))
         most = min(DIRECTIONS, max(len(rows) // 4, 1))
-        kept = [i for i in np.argsort(-values)[:most] if values[i] > 1e-10 * values.max()]
+        kept = [i for i in np.argsort(-values)[:most] if values[i] > max(1e-10 * values.max(), SAME)]
+        if not kept:
+            raise BGCLError(
+                "All known nodes have the same embedding, so it has no density. Leave out the scores 'mahalanobis' "
+                "and 'mixture'."
+            )
         directions = vectors[:, kept] / np.sqrt(values[kept])
         points = (rows - center) @ directions
         found = [

@@ -95,7 +95,8 @@ class Novelty:
             The fitted object.
 
         Raises:
-            BGCLError: a score is unknown, is NaN, or needs what is not there; or a node of `known` has no label.
+            BGCLError: a score is unknown, is NaN, or needs what is not there; or a node of `known` has no label, or
+                one that trained the head which predicts it.
         """
         of_head = scores_of(predicted, data.num_nodes)
         every = np.arange(data.num_nodes)
@@ -174,6 +175,11 @@ class Novelty:
             raise BGCLError(
                 f"Node {strange[0]} has no label, so it cannot be one of the known nodes: its class may be unknown. "
                 "Leave it out of 'known'."
+            )
+        if isinstance(predicted, NodePredictions) and len(seen := np.setdiff1d(chosen, predicted.calibrates)):
+            raise BGCLError(
+                f"The head that predicts node {seen[0]} has seen its label, so it cannot be one of the known nodes: it "
+                "would look surer than new ones. Leave it out of 'known'."
             )
         return chosen
 

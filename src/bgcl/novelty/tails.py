@@ -9,7 +9,9 @@ scores are strange too, the tail has two sides: twice the smaller one, at most 1
 
 A node may have nothing to score, such as neighbors (NaN). Its share is that of the known nodes which are like that, and
 other nodes are compared with those that have a score. Otherwise, known nodes without neighbors would hide nodes whose
-neighbors are wrong.
+neighbors are wrong. If a share q of the known nodes has no score, `P(p <= a)` is `(1 - q) a` for `a < q` and up to
+`(1 - q) a + q` above, so such a share alone may be too small. What is made of it below is counted among the known
+nodes again, and is not.
 
 Scores of a group say similar things. They are joined by `s_g = -sum log p` (Fisher, 1925), and the share of the group
 is the tail of `s_g`. It does not have to be right that the scores are independent, because the tail is counted.
@@ -61,15 +63,15 @@ class Tail:
         [1.0, 0.5, 0.25]
         """
         itself = np.zeros(len(scores)) if among is None else among.astype(float)
-        others = len(self.known) + 1 - itself
+        others = np.maximum(len(self.known) + 1 - itself, 1)  # 0 only for the one known node, if that has no score
         above = (len(self.known) - np.searchsorted(self.known, scores, "left") + 1 - itself) / others
         if not self.two_sided:
             found = above
         else:
             below = (np.searchsorted(self.known, scores, "right") + 1 - itself) / others
             found = np.minimum(1, 2 * np.minimum(above, below))
-        missing = (self.without + 1 - itself) / (others + self.without)
-        return np.where(np.isnan(scores), missing, found)
+        missing = (self.without + 1 - itself) / np.maximum(len(self.known) + self.without + 1 - itself, 1)
+        return np.asarray(np.where(np.isnan(scores), missing, found))
 
 
 def summed(shares: Sequence[Array]) -> Array:

@@ -1,4 +1,4 @@
-"""The tables of the experiment `trust`."""
+"""The tables of the experiment `trust`: who notices unknown nodes. The others are in `trust_quality_page`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,55 +7,31 @@ import numpy as np
 
 from bgcl.downstream.property_splits import PROPERTIES
 from bgcl.reproduce import results
-from bgcl.reproduce.detection import ALL_CLASSES, LEFT_OUT
-from bgcl.reproduce.detectors import (
-    CONFIDENCE,
-    DROPOUT,
-    ENERGY,
-    ENSEMBLE,
-    ENTROPY,
-    EVIDENCE,
-    INFORMATION,
-    LABEL_FREE,
-    NOVELTY,
-    SINGLE,
-    SPREAD_ENERGY,
-)
-from bgcl.reproduce.label_free import ANCHORED, CONTROLS, MEASURES, WHOLE
+from bgcl.reproduce.detectors import DROPOUT, ENSEMBLE, LABEL_FREE, NOVELTY, SINGLE, SPREAD_ENERGY
 from bgcl.reproduce.results import Result
-from bgcl.reproduce.trust import DATASETS, DETECTION, OURS, RIVALS, SETS, SHIFTED, WITHOUT_LABELS
+from bgcl.reproduce.trust import DETECTION, OURS, RIVALS, SHIFTED
+from bgcl.reproduce.trust_numbers import (
+    BY_HEAD,
+    KINDS,
+    VARIANTS,
+    area,
+    areas,
+    best_area,
+    count_of,
+    place_area,
+    shown,
+)
+from bgcl.reproduce.trust_quality_page import cost_rows, known_rows, pavpu_rows, recall_rows, rise_rows, set_rows
+from bgcl.reproduce.trust_targets import target_rows
 
 Rows = list[list[str]]
 
-# The variants of each method, with the scores by which they may detect. Where there are several, the best one counts in
-# each cell of the table: this favors the others, of which a user would have to choose one.
-VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
-    SINGLE: ("GCN", (ENTROPY, CONFIDENCE, ENERGY)),
-    DROPOUT: ("GCN with MC dropout", (ENTROPY, CONFIDENCE, INFORMATION)),
-    ENSEMBLE: ("Ensemble of GCNs", (ENTROPY, CONFIDENCE, INFORMATION)),
-    "gdc-gcn": ("Bayesian GCN with GDC", (ENTROPY, CONFIDENCE, INFORMATION)),
-    "gnnsafe": ("GNNSafe", (SPREAD_ENERGY,)),
-    "gpn": ("GPN", (EVIDENCE, ENTROPY, CONFIDENCE)),
-    "propagated-features": ("Propagated features, the head of BGCL", (ENTROPY, CONFIDENCE)),
-    OURS: ("BGCL, novelty", (NOVELTY,)),
-}
-FREE = (*MEASURES, ANCHORED, WHOLE)  # measures without labels
-# What differs, by name: the task, and the shifts whose mean counts.
-KINDS = {
-    "left-out classes": (LEFT_OUT, ("left-out",)),
-    "attributes": (ALL_CLASSES, ("bernoulli", "normal")),
-    "structure": (ALL_CLASSES, ("structure",)),
-}
-# AUROC in %, as the paper of GNNSafe has it. Its tasks on Cora have the public split.
+# AUROC in %, as the paper of GNNSafe has it. Its tasks on Cora have the public split. Its shift of attributes, mixtures
+# of two nodes, is not one of those here.
 PAPER = {
     ("cora", "left-out classes"): 92.8, ("cora", "structure"): 87.5,
     ("amazon-photo", "left-out classes"): 97.4, ("amazon-photo", "structure"): 99.6,
     ("coauthor-cs", "left-out classes"): 97.2, ("coauthor-cs", "structure"): 99.6,
-}  # fmt: skip
-KNOWN = {
-    "accuracy": "accuracy, %", "ece": "ECE", "auroc:least_confidence": "AUROC of errors",
-    "pavpu:predictive_entropy": "area under PAvPU by entropy",
-    "pavpu:mutual_information": "area under PAvPU by mutual information",
 }  # fmt: skip
 
 INTRODUCTION = """`bgcl reproduce trust` asks which method notices what it does not know. Nothing is fitted on unknown
@@ -68,20 +44,23 @@ of both. *Structure* is a graph whose edges are those of a stochastic block mode
 
 The novelty of BGCL is that of `bgcl.Novelty` with its defaults, where the validation nodes say what is usual. Rivals
 are own implementations with published settings: supervised GCNs (one, one with dropout at prediction, an ensemble of
-five, or three on the larger graphs), a Bayesian GCN with Graph DropConnect (citation graphs and Photo), GNNSafe, and
-the Graph Posterior Network. GNNSafe counts by its own score. Other rivals count by whichever of their scores is best in
-the cell, which favors them."""
+five, or three on the larger graphs), a Bayesian GCN with Graph DropConnect (GDC; citation graphs and Photo), GNNSafe,
+and the Graph Posterior Network (GPN). *No training* is propagated attributes with the head of BGCL. GNNSafe counts by
+its own score. Other rivals count by whichever of their scores is best in the cell, which favors them. A dash means that
+a cell was not computed. [Which number for which decision](trust.md) says how to use what is measured here."""
 
 
 def tables(found: Sequence[Result]) -> dict[str, Rows]:
     """All tables by title."""
     every = {
+        "What was aimed at": target_rows(found),
         "AUROC of unknown nodes": detection_rows(found),
-        "AUROC of each score": score_rows(found),
+        **{f"AUROC of each score: {kind}": score_rows(found, kind) for kind in KINDS},
         "GNNSafe here and in its paper, AUROC in %": paper_rows(found),
-        "Known nodes": known_rows(found),
         "AUROC of nodes that differ by their place in the graph": place_rows(found),
         "Prediction sets": set_rows(found),
+        "Known nodes": known_rows(found),
+        "PAvPU of the calibrated head and of rivals with draws": pavpu_rows(found),
         "R-AUROC: does uncertainty without labels know where the nearest node misleads?": recall_rows(found),
         "Share of masked nodes whose uncertainty rises": rise_rows(found),
         "Seconds beyond the draws": cost_rows(found),
@@ -89,47 +68,26 @@ def tables(found: Sequence[Result]) -> dict[str, Rows]:
     return {title: rows for title, rows in every.items() if len(rows) > 1}
 
 
-def method_of(variant: str) -> str:
-    """The method of the cell that has a variant."""
-    return ENSEMBLE if variant in (SINGLE, DROPOUT) else variant
-
-
-def area(found: Sequence[Result], variant: str, dataset: str, kind: str, score: str) -> float | None:
-    """The mean AUROC over seeds, splits and the shifts of a kind; None if it was not computed."""
-    task, shifts = KINDS[kind]
-    cells = results.of(found, method_of(variant), dataset, task)
-    values = [
-        np.mean(cell["detection"][variant][shift][score])
-        for cell in cells
-        for shift in shifts
-        if score in cell["detection"].get(variant, {}).get(shift, {})
-    ]
-    return float(np.mean(values)) if values else None
-
-
-def best_area(found: Sequence[Result], variant: str, dataset: str, kind: str) -> float | None:
-    """The AUROC of a variant by the best of its scores."""
-    areas = [area(found, variant, dataset, kind, score) for score in VARIANTS[variant][1]]
-    return max((value for value in areas if value is not None), default=None)
-
-
 def detection_rows(found: Sequence[Result]) -> Rows:
-    """One row for each graph and kind of unknown nodes: the AUROC of each variant, and who is first."""
-    rows = [["graph", "unknown nodes", "seeds, splits", *(title for title, _ in VARIANTS.values()), "first"]]
+    """One row for each graph and kind of unknown nodes: the AUROC of each variant, who is first, and by how much."""
+    titles = [title for title, _ in VARIANTS.values()]
+    rows = [["graph", "unknown nodes", "seeds, splits", *titles, "first", "BGCL minus the best other"]]
     first = cells = last = 0
     for dataset in DETECTION:
         for kind, (task, _) in KINDS.items():
-            areas = {variant: best_area(found, variant, dataset, kind) for variant in VARIANTS}
-            if all(value is None for value in areas.values()):
+            there = areas(found, dataset, kind)
+            if not there:
                 continue
-            there = {variant: value for variant, value in areas.items() if value is not None}
-            winner = max(there, key=lambda variant: there[variant])
-            if OURS in there:
+            winner, ahead = max(there, key=lambda variant: there[variant]), "-"
+            if OURS in there and len(there) > 1:
+                others = [value for variant, value in there.items() if variant != OURS]
                 cells += 1
-                first += winner == OURS
-                last += min(there, key=lambda variant: there[variant]) == OURS
-            count = _count(results.of(found, OURS, dataset, task) or _of_any(found, dataset, task))
-            rows.append([dataset, kind, count, *map(_shown, areas.values()), VARIANTS[winner][0]])
+                first += there[OURS] > max(others)
+                last += there[OURS] < min(others)
+                ahead = f"{there[OURS] - max(others):+.3f}"
+            count = count_of(results.of(found, OURS, dataset, task) or _of_any(found, dataset, task))
+            values = [shown(there.get(variant)) for variant in VARIANTS]
+            rows.append([dataset, kind, count, *values, VARIANTS[winner][0], ahead])
     if cells:
         rows.append([f"BGCL is first in {first} of {cells}, last in {last}", *[""] * (len(rows[0]) - 1)])
     return rows
@@ -139,24 +97,15 @@ def _of_any(found: Sequence[Result], dataset: str, task: str) -> list[Result]:
     return next((cells for method in RIVALS if (cells := results.of(found, method, dataset, task))), [])
 
 
-def _count(cells: list[Result]) -> str:
-    """The seeds and splits of cells."""
-    return f"{len(cells)}, {cells[0]['cell']['splits']}"
-
-
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def score_rows(found: Sequence[Result]) -> Rows:
-    """One row for each variant and score, one column for each graph and kind."""
-    columns = [(dataset, kind) for dataset in DETECTION for kind in KINDS]
-    columns = [column for column in columns if any(best_area(found, v, *column) is not None for v in VARIANTS)]
-    rows = [["method", "score", *(f"{dataset}, {kind}" for dataset, kind in columns)]]
+def score_rows(found: Sequence[Result], kind: str) -> Rows:
+    """One row for each variant and score, one column for each graph, for one kind of unknown nodes."""
+    graphs = [graph for graph in DETECTION if any(best_area(found, v, graph, kind) is not None for v in VARIANTS)]
+    rows = [["method", "score", *graphs]]
     for variant, (title, _) in VARIANTS.items():
         for score in _scores_of(found, variant):
-            areas = [area(found, variant, dataset, kind, score) for dataset, kind in columns]
-            rows.append([title.removesuffix(", novelty"), score, *map(_shown, areas)])
+            values = [area(found, variant, graph, kind, score) for graph in graphs]
+            if any(value is not None for value in values):
+                rows.append([title, score, *map(shown, values)])
     return rows
 
 
@@ -171,140 +120,47 @@ def _scores_of(found: Sequence[Result], variant: str) -> list[str]:
 
 
 def paper_rows(found: Sequence[Result]) -> Rows:
-    """GNNSafe next to the figures of its paper, where tasks are alike."""
-    rows = [["graph", "unknown nodes", "here", "paper"]]
+    """GNNSafe next to the figures of its paper, where tasks are alike, and BGCL here."""
+    rows = [["graph", "unknown nodes", "GNNSafe here", "GNNSafe, paper", "BGCL here"]]
     for (dataset, kind), theirs in PAPER.items():
-        ours = area(found, "gnnsafe", dataset, kind, SPREAD_ENERGY)
-        if ours is not None:
-            rows.append([dataset, kind, f"{100 * ours:.1f}", f"{theirs:.1f}"])
-    return rows
-
-
-def known_rows(found: Sequence[Result]) -> Rows:
-    """Accuracy, calibration, detection of errors and PAvPU on test nodes of known classes, with all classes."""
-    rows = [["graph", "method", "seeds, splits", *KNOWN.values()]]
-    for dataset in DETECTION:
-        for variant, (title, _) in VARIANTS.items():
-            cells = results.of(found, method_of(variant), dataset, ALL_CLASSES)
-            if cells:
-                scores = [
-                    np.nanmean([np.nanmean(cell["known"][variant][name]) for cell in cells])
-                    if _has_draws(variant) or name != "pavpu:mutual_information" else None
-                    for name in KNOWN
-                ]  # fmt: skip
-                shown = [
-                    f"{100 * (scores[0] or 0):.2f}",
-                    *(_shown(None if s is None else float(s)) for s in scores[1:]),
-                ]
-                rows.append([dataset, title.removesuffix(", novelty"), _count(cells), *shown])
+        here = area(found, "gnnsafe", dataset, kind, SPREAD_ENERGY)
+        ours = area(found, OURS, dataset, kind, NOVELTY)
+        if here is not None or ours is not None:
+            shares = [None if value is None else 100 * value for value in (here, ours)]
+            rows.append([dataset, kind, shown(shares[0], 1), f"{theirs:.1f}", shown(shares[1], 1)])
     return rows
 
 
 def place_rows(found: Sequence[Result]) -> Rows:
     """One row for each graph and property: the AUROC of each variant, and the accuracy for both kinds of nodes."""
-    variants = {variant: VARIANTS[variant] for variant in (SINGLE, DROPOUT, ENSEMBLE)}
-    variants[OURS] = ("BGCL, its head", (ENTROPY, CONFIDENCE, INFORMATION))
-    rows = [["graph", "test nodes differ by", "seeds, splits", *(title for title, _ in variants.values()),
-             "BGCL, novelty", "accuracy of the ensemble, known and unknown", "accuracy of BGCL"]]  # fmt: skip
+    variants = (SINGLE, DROPOUT, ENSEMBLE)
+    rows = [["graph", "test nodes differ by", "seeds, splits", *(VARIANTS[variant][0] for variant in variants),
+             "BGCL, its head", "BGCL, novelty", "accuracy of the ensemble, known and unknown",
+             "accuracy of BGCL"]]  # fmt: skip
     won = cells = 0
     for dataset in SHIFTED:
         for name in PROPERTIES:
-            areas = [
-                max((value for score in scores if (value := _area(found, variant, dataset, name, score)) is not None),
-                    default=None)
-                for variant, (_, scores) in variants.items()
-            ]  # fmt: skip
-            novelty = _area(found, OURS, dataset, name, NOVELTY)
-            ensemble, ours = areas[-2], areas[-1]
+            every = [place_area(found, variant, dataset, name, VARIANTS[variant][1]) for variant in variants]
+            ensemble, ours = every[-1], place_area(found, OURS, dataset, name, BY_HEAD)
+            novelty = place_area(found, OURS, dataset, name, (NOVELTY,))
             if ensemble is None and ours is None:
                 continue
             if ensemble is not None and ours is not None:
                 cells += 1
                 won += ours > ensemble
-            count = _count(results.of(found, OURS, dataset, name) or results.of(found, ENSEMBLE, dataset, name))
+            count = count_of(results.of(found, OURS, dataset, name) or results.of(found, ENSEMBLE, dataset, name))
             accuracy = [_both(found, variant, dataset, name) for variant in (ENSEMBLE, OURS)]
-            rows.append([dataset, name, count, *map(_shown, areas), _shown(novelty), *accuracy])
+            rows.append([dataset, name, count, *map(shown, (*every, ours, novelty)), *accuracy])
     if cells:
         rows.append([f"the head of BGCL is above the ensemble in {won} of {cells}", *[""] * (len(rows[0]) - 1)])
     return rows
 
 
-def _area(found: Sequence[Result], variant: str, dataset: str, name: str, score: str) -> float | None:
-    values = [
-        np.mean(cell["detection"][variant][name][score])
-        for cell in results.of(found, method_of(variant), dataset, name)
-    ]
-    return float(np.mean(values)) if values else None
-
-
 def _both(found: Sequence[Result], variant: str, dataset: str, name: str) -> str:
     """The accuracy in % for known and for unknown test nodes."""
-    cells = results.of(found, method_of(variant), dataset, name)
+    cells = results.of(found, variant, dataset, name)
     if not cells:
         return "-"
     both = [np.mean([np.mean(cell["known"][variant][part]) for cell in cells])
             for part in ("accuracy", "accuracy of unknown")]  # fmt: skip
     return ", ".join(f"{100 * value:.1f}" for value in both)
-
-
-# Mean sizes at 90 % with 20 % of the labels to train and 10 % to calibrate, as published.
-PUBLISHED_SIZES = {"cora": 1.18, "citeseer": 0.97, "amazon-photo": 1.04, "amazon-computers": 1.20}
-
-
-def set_rows(found: Sequence[Result]) -> Rows:
-    """Mean coverage and mean size of the sets of each score and level."""
-    rows = [["graph", "score", "calibrations", "coverage at 90 %", "size", "published size", "coverage at 95 %",
-             "size at 95 %"]]  # fmt: skip
-    for dataset in DATASETS:
-        for cell in results.of(found, OURS, dataset, SETS):
-            for score, levels in cell["sets"].items():
-                low, high = levels["0.9"], levels["0.95"]
-                theirs = PUBLISHED_SIZES.get(dataset)
-                rows.append([
-                    dataset, score, str(len(low["size"])), f"{100 * np.mean(low['coverage']):.2f} %",
-                    f"{np.mean(low['size']):.3f}", "-" if theirs is None else f"{theirs:.2f}",
-                    f"{100 * np.mean(high['coverage']):.2f} %", f"{np.mean(high['size']):.3f}",
-                ])  # fmt: skip
-    return rows
-
-
-def recall_rows(found: Sequence[Result]) -> Rows:
-    """One row for each graph: R-AUROC of each measure, and whether the best is above both controls."""
-    rows = [["graph", "nearest has the same class", *FREE, *CONTROLS, "best above both controls"]]
-    above = cells = 0
-    for dataset in DATASETS:
-        for cell in results.of(found, OURS, dataset, WITHOUT_LABELS):
-            values = cell["r_auroc"]
-            best = max(FREE, key=lambda name: values[name])
-            wins = values[best] > max(values[name] for name in CONTROLS)
-            above, cells = above + wins, cells + 1
-            shown = [_shown(values[name]) for name in (*FREE, *CONTROLS)]
-            rows.append([dataset, f"{100 * cell['recall']:.1f} %", *shown, f"{best}: {'yes' if wins else 'no'}"])
-    if cells:
-        rows.append([f"above both in {above} of {cells}", *[""] * (len(rows[0]) - 1)])
-    return rows
-
-
-def rise_rows(found: Sequence[Result]) -> Rows:
-    """One row for each graph and what is masked."""
-    rows = [["graph", "masked", *FREE]]
-    for dataset in DATASETS:
-        for cell in results.of(found, OURS, dataset, WITHOUT_LABELS):
-            for what, shares in cell["rises"].items():
-                rows.append([dataset, what, *(f"{100 * shares[name]:.0f} %" for name in FREE)])
-    return rows
-
-
-def cost_rows(found: Sequence[Result]) -> Rows:
-    """The time of novelty for all nodes, and of one calibration with the sets of all nodes."""
-    rows = [["graph", "novelty of all nodes, s", "sets of all nodes, s"]]
-    for dataset in DATASETS:
-        novelty = [c["novelty_seconds"] for c in results.of(found, OURS, dataset, WITHOUT_LABELS)]
-        sets = [c["sets_seconds"] for c in results.of(found, OURS, dataset, SETS)]
-        if novelty or sets:
-            rows.append([dataset, *(f"{np.mean(part):.2f}" if part else "-" for part in (novelty, sets))])
-    return rows
-
-
-def _has_draws(variant: str) -> bool:
-    return INFORMATION in VARIANTS[variant][1] or variant == OURS
