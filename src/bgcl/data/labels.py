@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from bgcl.data.csv_beginning import is_number
 from bgcl.data.ids import is_whole
+from bgcl.data.label_sets import suspect
 from bgcl.data.missing_labels import LabelRules, missing_number, spell
 from bgcl.data.tables import Table
 from bgcl.data.tasks import FEW_CODES, as_task, task_of_labels
@@ -61,6 +62,8 @@ def encode_labels(
             )
         return numbers.astype(np.float32), None
     classes = sorted(set(values.to_pylist()))
+    if known is None and (note := suspect([value for value in classes if isinstance(value, str)])) is not None:
+        rules.guesses.append(note)
     if known is not None:
         seen = set(map(str, known))  # one class that is a text makes all of them texts
         fresh = [value for value in classes if str(value) not in seen]
@@ -108,14 +111,15 @@ def _as_given(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind):
         raise BGCLError(
-            f"{table.at(None, name)}: values of type {kind} cannot be labels. Give each node one, a text or a number."
+            f"{table.at(None, name)}: values of type {kind} cannot be labels. Give each node one, a text or a number"
+                + (", or use --many-labels lists." if hasattr(kind, "value_type") else ".")
         )
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         codes, values = _spelled(table, name, known, rules)
         if len(values) and pc.all(pc.match_substring_regex(values, r"^[\[{(].*[\])}]$")).as_py():
             raise BGCLError(
-                f"{table.at(None, name)}: a node has several labels, such as {values[0].as_py()}. Give each node one: "
-                "make a column for each label, and name one of them with --label."
+                f"{table.at(None, name)}: a node has several labels, such as {values[0].as_py()}. Use --many-labels "
+                "lists, or give each node one."
             )
         return codes, _typed(values) if table.as_written and len(values) else values
     coded_column = column.cast(kind).combine_chunks().dictionary_encode()
