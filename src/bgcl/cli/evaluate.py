@@ -7,6 +7,7 @@ import typer
 
 from bgcl.cli.class_tables import class_facts, print_classes
 from bgcl.cli.floors_shown import floor_rows, floors_of_fold
+from bgcl.cli.label_sets import evaluate_label_sets, refuse_for_label_sets
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled
 from bgcl.cli.numbers import evaluate_numbers
 from bgcl.cli.opening import kept_in, open_run
@@ -20,6 +21,7 @@ from bgcl.cli.options import (
     LaterId,
     LaterLabel,
     LaterLabels,
+    LaterMany,
     LaterMissing,
     LaterTask,
     LaterUnknown,
@@ -89,6 +91,7 @@ def evaluate(
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
+    many_labels: LaterMany = None,
     small_classes: SmallClasses = SMALL,
     spread_labels: SpreadLabels = None,
     keep: Keep = True,
@@ -101,7 +104,7 @@ def evaluate(
     from bgcl.downstream.evaluation import APPENDIX, summary, versions
     from bgcl.downstream.evaluation import evaluate as evaluate_model
     from bgcl.downstream.property_splits import PROPERTIES
-    from bgcl.downstream.splits import has_numbers, usual_protocol
+    from bgcl.downstream.splits import has_label_sets, has_numbers, usual_protocol
 
     if appendix and samples is not None:
         raise BGCLError("--appendix always draws 500 samples: leave out --samples.")
@@ -112,7 +115,7 @@ def evaluate(
         check_ending(out)
     how: dict[str, Any] = APPENDIX if appendix else {"samples": 100 if samples is None else samples}
     head = MixtureClassifier.paper if appendix else None
-    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task)
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task, many_labels)
     choice.check(None)
     opened = _open_runs(runs, graph, quiet)
     first = opened[0][0]
@@ -133,6 +136,15 @@ def evaluate(
             first, data, shift, {k: v for k, v in facts.items() if k != "protocol" or shift not in PROPERTIES},
             protocol=None if shift in PROPERTIES else chosen, splits=splits, samples=samples, seed=seed, out=out,
             json=json,
+        )  # fmt: skip
+        return
+    if has_label_sets(data):
+        refuse_for_label_sets({
+            "--appendix": appendix, "--plots": plots is not None, "--small-classes": small_classes != SMALL,
+        })  # fmt: skip
+        evaluate_label_sets(
+            [model for model, _ in opened], graphs, facts, splits=splits, samples=how["samples"], seed=seed,
+            spread_labels=spread_labels, floors=floors, out=out, show=show, json=json,
         )  # fmt: skip
         return
     if has_numbers(data):

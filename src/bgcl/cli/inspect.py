@@ -52,6 +52,7 @@ def _print(graph: str, found: "Inspection") -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     degree = found.degree
+    names = [f"{name} ({count:,})" for name, count in found.classes.items()]
     for name, text in {
         "graph": graph,
         "inferred": "; ".join(found.guesses),
@@ -62,9 +63,9 @@ def _print(graph: str, found: "Inspection") -> None:
         "components": f"{found.components:,}, the largest with {found.largest_component:,} nodes",
         "attributes": f"{found.num_attributes:,}, of which {_percent(found.filled)} are not zero",
         "columns": _few([f"{name} ({became})" for name, became in found.columns.items()]),
-        "labels": f"{found.labeled:,} of {found.nodes:,} nodes ({_percent(found.labeled / found.nodes)}){_several(found)}",
+        "labels": _labels(found),
         "numbers": _numbers(found),
-        ("labels of nodes" if found.labels_per_node else "classes"): _few([f"{name} ({count:,})" for name, count in found.classes.items()]),
+        "each label" if found.labels_per_node else "classes": _few(names),
         "homophily": _homophily(found),
     }.items():
         if text:
@@ -79,9 +80,10 @@ def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.01 or not share else f"{share:.2%}"
 
 
-def _several(found: "Inspection") -> str:
-    """How many labels a node has, if it may have several."""
-    return f"; such a node has {found.labels_per_node:.1f} on average" if found.labels_per_node else ""
+def _labels(found: "Inspection") -> str:
+    """How many nodes have labels, and how many of them if they may have several."""
+    several = f"; such a node has {found.labels_per_node:.1f} on average" if found.labels_per_node else ""
+    return f"{found.labeled:,} of {found.nodes:,} nodes ({_percent(found.labeled / found.nodes)}){several}"
 
 
 def _weights(found: "Inspection") -> str:

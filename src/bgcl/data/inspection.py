@@ -177,7 +177,7 @@ def _look_at_label_sets(found: Inspection, y: Array, names: Any) -> None:
     small = [name for name, count in found.classes.items() if count < FEW_LABELS]
     if small:
         found.warnings.append(
-            f"{len(small):,} label(s), such as {small[0]}, are those of fewer than {FEW_LABELS} nodes: too few to learn."
+            f"{len(small):,} label(s), such as {small[0]}, have fewer than {FEW_LABELS} nodes: too few to learn."
         )
 
 

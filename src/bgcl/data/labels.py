@@ -112,7 +112,7 @@ def _as_given(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules
     if pa.types.is_nested(kind):
         raise BGCLError(
             f"{table.at(None, name)}: values of type {kind} cannot be labels. Give each node one, a text or a number"
-                + (", or use --many-labels lists." if hasattr(kind, "value_type") else ".")
+            + (", or use --many-labels lists." if hasattr(kind, "value_type") else ".")
         )
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         codes, values = _spelled(table, name, known, rules)

@@ -60,7 +60,8 @@ def match(
     of_table = {id(column.table): column for column in rest}
     label_ids, feature_ids = of_table.get(id(labels)), of_table.get(id(features))
     if label_ids is not None and recipe.many_labels != ROWS:
-        Lookup(label_ids, "Give every node one label, or use --many-labels rows.")  # an id that is there twice is an error
+        # An id that is there twice is an error.
+        Lookup(label_ids, "Give every node one label, or use --many-labels rows.")
     others = [column for column in (label_ids, feature_ids) if column is not None]
     lookup = _every(ends, others) if nodes is None else Lookup(of_table[id(nodes)])
     skip = recipe.skip_unknown

@@ -14,8 +14,8 @@ from bgcl.data.columns import Category, Column, Number, Words
 from bgcl.data.edge_table import Edges, clean_edges_of, notes_of_edges, read_edges
 from bgcl.data.id_by_values import column_with_all
 from bgcl.data.ids import IdError, Lookup
-from bgcl.data.label_table import find_label_columns
 from bgcl.data.label_sets import encode_label_sets, joined_rows
+from bgcl.data.label_table import find_label_columns
 from bgcl.data.labels import encode_labels
 from bgcl.data.long_form import LongForm, find_long_form
 from bgcl.data.matching import Matched, ids_of_edges, match

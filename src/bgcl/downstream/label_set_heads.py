@@ -15,7 +15,7 @@ from bgcl.downstream.head_stack import StackedPrediction
 from bgcl.downstream.label_set_results import SetUncertainty
 from bgcl.downstream.label_spreading import LabelSpreading, fit_head
 from bgcl.measures.uncertainty import Uncertainty, entropy
-from bgcl.progress import stage
+from bgcl.progress import counted, stage
 
 Array = npt.NDArray[Any]
 
@@ -69,7 +69,7 @@ class LabelSetHeads:
             def fit(one: int, rows: Array = rows, y: Array = y, job: Job = job) -> tuple[MixtureClassifier, Array]:
                 return fit_head(make(), rows, y[:, one], node[job.train], job.predicted, spreading)
 
-            what = f"fitting {len(learned)} heads, {number + 1} of {len(jobs)} times"
+            what = f"fitting {counted(len(learned), 'head')}, {number + 1} of {counted(len(jobs), 'time')}"
             with stage(what), threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
                 for one, (head, logits) in zip(learned, pool.map(fit, learned), strict=True):
                     self.places.append((number, one))

@@ -48,7 +48,7 @@ def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed
     - `development`: the same as `grace` within a fixed half of the nodes, on which settings may be chosen.
 
     A random split has two training nodes of every class. Where chance would give fewer, nodes of the class change
-    places with nodes of larger classes. Numbers, and labels of which a node may have several, are split by chance alone.
+    places with nodes of larger classes. If labels are numbers, or a node may have several, chance alone decides.
 
     The same seed gives the same splits, for every method and every `count`.
 
