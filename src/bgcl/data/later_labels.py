@@ -130,7 +130,13 @@ def _rules(said: Options, recipe: Recipe | None, task: str | None, guesses: list
     missing = said.missing_label
     if missing is None and recipe is not None and recipe.missing_label is not None:
         missing = recipe.missing_label if {*recipe.missing_label} != {*USUAL} else None
-    return LabelRules(missing, task, said.exact or (recipe is not None and recipe.exact), guesses=guesses)
+    return LabelRules(
+        missing,
+        task,
+        said.exact or (recipe is not None and recipe.exact),
+        decimal=None if recipe is None else recipe.decimal,
+        guesses=guesses,
+    )
 
 
 def _ids(data: Data) -> list[str]:

@@ -106,7 +106,19 @@ def _read(sources: Sources, options: Options, recipe: Recipe | None) -> Reading:
     reading.data, reading.recipe = _as_data(x, edges, y, matched.lookup, recipe), recipe
     if new:
         reading.notes += [*notes_of_edges(edges, reading.unused), *notes_of_columns(tables, recipe)]
+        reading.notes += _note_of_totals(matched.lookup, edges)
     return reading
+
+
+TOTALS = frozenset({"total", "totals", "grand total", "sum", "average", "mean", "gesamt", "summe"})
+
+
+def _note_of_totals(lookup: Lookup, edges: Edges) -> list[str]:
+    """A note if the last node is called like a row of totals and has no edge."""
+    last = len(lookup.values) - 1
+    if last < 0 or str(lookup.values[last].as_py()).strip().casefold() not in TOTALS or (edges.index == last).any():
+        return []
+    return [f"The last node, {lookup.values[last].as_py()!r}, has no edge. If it is a row of totals, remove it."]
 
 
 def _with_features(
@@ -197,7 +209,7 @@ def _labels(
     at_training = USUAL if recipe.missing_label is None else recipe.missing_label
     given = at_training if options is None else options.missing_label
     task = recipe.task if options is None else options.task
-    rules = LabelRules(given, task, recipe.exact, guesses=reading.guesses)
+    rules = LabelRules(given, task, recipe.exact, recipe.decimal, guesses=reading.guesses)
     with readable(table.at(None, recipe.label), f"Use text or numbers, or leave it out with --ignore {recipe.label}."):
         may_be_empty = options is None
         if recipe.many_labels is None:
