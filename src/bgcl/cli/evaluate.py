@@ -35,7 +35,7 @@ from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, print_table, say
 from bgcl.cli.shifts import check_shift, evaluate_shifts
 from bgcl.errors import BGCLError
-from bgcl.progress import stage
+from bgcl.progress import counted, stage
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     from bgcl.estimator import BGCL
 
 FLOOR_SPLITS = 5
+MEANINGS = {  # of the scores that are printed; JSON and files have the plain names
+    "accuracy": "accuracy (higher is better)",
+    "ece": "calibration error, ECE (lower is better)",
+    "nll": "negative log likelihood, NLL (lower is better)",
+    "brier": "Brier score (lower is better)",
+}
 
 
 def evaluate(
@@ -204,14 +210,16 @@ def _open_runs(runs: list[Path], graph: str | None, quiet: bool) -> "list[tuple[
 
 
 def _print(facts: dict[str, Any], scores: dict[str, dict[str, float]]) -> None:
+    from bgcl.downstream.splits import in_words
+
     several = len(facts["runs"]) > 1
-    print(f"{len(facts['runs'])} run(s), {facts['splits']} splits of the protocol {facts['protocol']}")
+    print(f"{counted(len(facts['runs']), 'run')}, {in_words(facts['protocol'], facts['splits'])}")
     print_table(_score_rows(scores, several))
     print()
     print_table(_measure_rows(scores))
     print_classes(facts)
     if "floors" in facts:
-        print(f"\nPredictions that need no training, on the first {facts['floor_splits']} splits:")
+        print(f"\nPredictions that need no training, on the first {counted(facts['floor_splits'], 'split')}:")
         print_table(facts["floors"])
         print(facts["verdict"])
     for path in facts.get("plots", []):
@@ -237,7 +245,7 @@ def _score_rows(scores: dict[str, dict[str, float]], several: bool) -> list[dict
     rows = []
     for name, score in scores.items():
         if ":" not in name:
-            row = {"score": name, "mean": score["mean"], "std over splits": score["over_splits"]}
+            row = {"score": MEANINGS.get(name, name), "mean": score["mean"], "std over splits": score["over_splits"]}
             rows.append(row | ({"std over seeds": score["over_seeds"]} if several else {}))
     return rows
 

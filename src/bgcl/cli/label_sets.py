@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from bgcl.cli.printing import print_json, print_table, say
 from bgcl.errors import BGCLError
-from bgcl.progress import stage
+from bgcl.progress import counted, stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +49,7 @@ def evaluate_label_sets(
     from bgcl.data.output import write_table
     from bgcl.downstream.evaluation import summary
     from bgcl.downstream.label_sets import evaluate_label_sets as evaluate
+    from bgcl.downstream.splits import in_words
 
     results = [
         evaluate(
@@ -68,7 +69,7 @@ def evaluate_label_sets(
     if json:
         print_json({**facts, "scores": scores})
         return
-    say(f"{len(models)} run(s), {facts['splits']} splits of the protocol {facts['protocol']}. A node may have several "
+    say(f"{counted(len(models), 'run')}, {in_words(facts['protocol'], facts['splits'])}. A node may have several "
         "labels.")  # fmt: skip
     several = len(models) > 1
     print_table([
@@ -83,7 +84,7 @@ def evaluate_label_sets(
         say(f"The other {len(facts['each_label']) - MOST:,} labels, with fewer nodes, are in the output of --json.")
     if floors:
         say("")
-        say(f"Predictions that need no training, on the first {facts['floor_splits']} splits:")
+        say(f"Predictions that need no training, on the first {counted(facts['floor_splits'], 'split')}:")
         print_table(facts["floors"])
         say(facts["verdict"])
 

@@ -128,6 +128,19 @@ def has_numbers(data: "Data") -> bool:
     return y is not None and bool(y.is_floating_point()) and y.dim() == 1
 
 
+SHARES = {"grace": 10, "bgrl": 10, "bgrl-20": 20, "half": 50}  # % of the labeled nodes that train in a random split
+
+
+def in_words(protocol: str, count: int) -> str:
+    """A number of splits of a protocol, with what it means.
+
+    >>> in_words("grace", 50), in_words("public", 1)
+    ('50 splits of the protocol grace (10 % of the labeled nodes train)', '1 split of the protocol public')
+    """
+    share = f" ({SHARES[protocol]} % of the labeled nodes train)" if protocol in SHARES else ""
+    return f"{count} split{'' if count == 1 else 's'} of the protocol {protocol}{share}"
+
+
 def has_label_sets(data: "Data") -> bool:
     """Whether a node may have several labels: `data.y` has a column for each."""
     y = getattr(data, "y", None)
