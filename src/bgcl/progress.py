@@ -62,6 +62,15 @@ def stage(what: str) -> Iterator[None]:
             set_text(before)
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "head"), counted(1200, "head")
+    ('1 head', '1,200 heads')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def current_stage() -> str | None:
     """The innermost stage; None if nobody named one."""
     return _stages[-1] if _stages else None

@@ -114,7 +114,7 @@ BAD = {
     "no such file": (["--labels", "none.csv"], "There is no file none.csv"),
     "an unknown id": (["--labels", "strange.csv"], "row 3, column 'customer': no node of the graph has the id 'zoe'"),
     "no id at all": (["--labels", "alien.csv"], "no value of column 'customer' is the id of a node"),
-    "an id twice": (["--labels", "twice.csv"], "has the same id 'c-001'. Give every node one label."),
+    "an id twice": (["--labels", "twice.csv"], "has the same id 'c-001'. Give every node one label, or"),
     "a column that is not there": (["--labels", "later.csv", "--label", "x"], "has no column 'x'"),
     "an option without the file": (["--label", "segment"], "--label is about the table of --labels"),
     "nothing but forgetting": (["--forget-labels"], "--forget-labels needs other labels"),

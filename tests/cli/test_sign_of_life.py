@@ -44,10 +44,10 @@ def test_the_line_appears_after_a_silence_and_counts_the_seconds(monkeypatch, cl
         assert terminal.getvalue() == ""
         clock.now += SILENCE + 0.1
         sign.tick()
-        assert terminal.getvalue() == f"{ERASE}bgcl predict: working, 1 s"
+        assert terminal.getvalue() == f"{ERASE}bgcl predict: starting, 1 s"
         clock.now += 4
         sign.tick()
-        assert terminal.getvalue().endswith(f"{ERASE}bgcl predict: working, 5 s")
+        assert terminal.getvalue().endswith(f"{ERASE}bgcl predict: starting, 5 s")
     assert terminal.getvalue().endswith(ERASE)
 
 
@@ -61,6 +61,9 @@ def test_it_names_the_stage_and_counts_anew_for_each(monkeypatch, clock):
                 clock.now += 2
                 sign.tick()
                 assert terminal.getvalue().endswith(f"bgcl train: {text}, {seconds} s")
+        clock.now += 3
+        sign.tick()
+        assert terminal.getvalue().endswith("bgcl train: working, 0 s")
 
 
 def test_it_is_erased_before_anything_else_is_printed(monkeypatch, clock):
@@ -118,4 +121,4 @@ def test_its_thread_shows_it_without_a_tick(monkeypatch):
         deadline = time.monotonic() + 20
         while not sign.shown and time.monotonic() < deadline:
             time.sleep(0.01)
-    assert "bgcl rank: working" in terminal.getvalue()
+    assert "bgcl rank: starting" in terminal.getvalue()

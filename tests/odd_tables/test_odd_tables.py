@@ -87,13 +87,20 @@ def what_is_understood(reading: Reading) -> dict[str, Any]:
         "edges": seen.edges,
         "ids": data.ids.tolist(),
         "classes": classes or [],
-        "labels": [classes[each] if each >= 0 else "" for each in y] if classes else [round(each, 4) for each in y],
+        "labels": _labels(classes, y),
         "attributes": [] if reading.recipe.structural else data.attribute_names,
         "values": [[round(v, 3) for v in row] for row in data.x.to_dense().tolist()],
         "weights": data.edge_weight.tolist() if "edge_weight" in data else [],
         "relations": data.get("relations") or [],
         "pairs": pairs_of(data),
     }
+
+
+def _labels(classes: Any, y: list[Any]) -> list[Any]:
+    """The label of each node by its name; several with ; between them."""
+    if classes and isinstance(y[0], list):
+        return [";".join(str(name) for name, has in zip(classes, row, strict=True) if has > 0) for row in y]
+    return [classes[each] if each >= 0 else "" for each in y] if classes else [round(each, 4) for each in y]
 
 
 def pairs_of(data: Any) -> list[list[Any]]:

@@ -7,6 +7,7 @@ import typer
 
 from bgcl.cli.class_tables import class_facts, print_classes
 from bgcl.cli.floors_shown import floor_rows, floors_of_fold
+from bgcl.cli.label_sets import evaluate_label_sets, refuse_for_label_sets
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled
 from bgcl.cli.numbers import evaluate_numbers
 from bgcl.cli.opening import kept_in, open_run
@@ -20,6 +21,7 @@ from bgcl.cli.options import (
     LaterId,
     LaterLabel,
     LaterLabels,
+    LaterMany,
     LaterMissing,
     LaterTask,
     LaterUnknown,
@@ -33,7 +35,7 @@ from bgcl.cli.output_place import check_not_read
 from bgcl.cli.printing import print_json, print_table, say
 from bgcl.cli.shifts import check_shift, evaluate_shifts
 from bgcl.errors import BGCLError
-from bgcl.progress import stage
+from bgcl.progress import counted, stage
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -42,6 +44,12 @@ if TYPE_CHECKING:
     from bgcl.estimator import BGCL
 
 FLOOR_SPLITS = 5
+MEANINGS = {  # of the scores that are printed; JSON and files have the plain names
+    "accuracy": "accuracy (higher is better)",
+    "ece": "calibration error, ECE (lower is better)",
+    "nll": "negative log likelihood, NLL (lower is better)",
+    "brier": "Brier score (lower is better)",
+}
 
 
 def evaluate(
@@ -96,6 +104,7 @@ def evaluate(
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
+    many_labels: LaterMany = None,
     small_classes: SmallClasses = SMALL,
     spread_labels: SpreadLabels = None,
     keep: Keep = True,
@@ -108,7 +117,7 @@ def evaluate(
     from bgcl.downstream.evaluation import APPENDIX, summary, versions
     from bgcl.downstream.evaluation import evaluate as evaluate_model
     from bgcl.downstream.property_splits import PROPERTIES
-    from bgcl.downstream.splits import has_numbers, usual_protocol
+    from bgcl.downstream.splits import has_label_sets, has_numbers, usual_protocol
 
     if appendix and samples is not None:
         raise BGCLError("--appendix always draws 500 samples: leave out --samples.")
@@ -120,7 +129,7 @@ def evaluate(
         check_ending(out)
     how: dict[str, Any] = APPENDIX if appendix else {"samples": 100 if samples is None else samples}
     head = MixtureClassifier.paper if appendix else None
-    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task)
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task, many_labels)
     choice.check(None)
     opened = _open_runs(runs, graph, quiet)
     first = opened[0][0]
@@ -141,6 +150,15 @@ def evaluate(
             first, data, shift, {k: v for k, v in facts.items() if k != "protocol" or shift not in PROPERTIES},
             protocol=None if shift in PROPERTIES else chosen, splits=splits, samples=samples, seed=seed, out=out,
             json=json,
+        )  # fmt: skip
+        return
+    if has_label_sets(data):
+        refuse_for_label_sets({
+            "--appendix": appendix, "--plots": plots is not None, "--small-classes": small_classes != SMALL,
+        })  # fmt: skip
+        evaluate_label_sets(
+            [model for model, _ in opened], graphs, facts, splits=splits, samples=how["samples"], seed=seed,
+            spread_labels=spread_labels, floors=floors, out=out, show=show, json=json,
         )  # fmt: skip
         return
     if has_numbers(data):
@@ -203,14 +221,16 @@ def _open_runs(runs: list[Path], graph: str | None, quiet: bool) -> "list[tuple[
 
 
 def _print(facts: dict[str, Any], scores: dict[str, dict[str, float]]) -> None:
+    from bgcl.downstream.splits import in_words
+
     several = len(facts["runs"]) > 1
-    print(f"{len(facts['runs'])} run(s), {facts['splits']} splits of the protocol {facts['protocol']}")
+    print(f"{counted(len(facts['runs']), 'run')}, {in_words(facts['protocol'], facts['splits'])}")
     print_table(_score_rows(scores, several))
     print()
     print_table(_measure_rows(scores))
     print_classes(facts)
     if "floors" in facts:
-        print(f"\nPredictions that need no training, on the first {facts['floor_splits']} splits:")
+        print(f"\nPredictions that need no training, on the first {counted(facts['floor_splits'], 'split')}:")
         print_table(facts["floors"])
         print(facts["verdict"])
     for path in facts.get("plots", []):
@@ -236,7 +256,7 @@ def _score_rows(scores: dict[str, dict[str, float]], several: bool) -> list[dict
     rows = []
     for name, score in scores.items():
         if ":" not in name:
-            row = {"score": name, "mean": score["mean"], "std over splits": score["over_splits"]}
+            row = {"score": MEANINGS.get(name, name), "mean": score["mean"], "std over splits": score["over_splits"]}
             rows.append(row | ({"std over seeds": score["over_seeds"]} if several else {}))
     return rows
 

@@ -23,7 +23,7 @@ def inspect(
     feature: options.Feature = None, value: options.Value = None, delimiter: options.Delimiter = None,
     header: options.Header = None, no_header: options.NoHeader = None, decimal: options.Decimal = None,
     dates: options.Dates = None, directed: options.Directed = False, edge_type: options.EdgeType = None,
-    node_type: options.NodeType = None, task: options.Task = None,
+    node_type: options.NodeType = None, task: options.Task = None, many_labels: options.ManyLabels = None,
     quiet: options.Quiet = False, json: options.Json = False,
 ) -> None:  # fmt: skip
     """Show how a graph is read and what looks wrong with it, before any training."""
@@ -34,7 +34,7 @@ def inspect(
         categorical=categorical, text=text, words=words, skip_unknown=skip_unknown, weight=weight, bipartite=bipartite,
         missing_label=missing_label, exact=exact, feature=feature, value=value, delimiter=delimiter, header=header,
         no_header=no_header, decimal=decimal, dates=dates, directed=directed, edge_type=edge_type, node_type=node_type,
-        task=task,
+        task=task, many_labels=many_labels,
     )  # fmt: skip
     with stage("inspecting the graph"):
         found = look_at(reading or data)
@@ -52,6 +52,7 @@ def _print(graph: str, found: "Inspection") -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     degree = found.degree
+    names = [f"{name} ({count:,})" for name, count in found.classes.items()]
     for name, text in {
         "graph": graph,
         "inferred": "; ".join(found.guesses),
@@ -62,9 +63,9 @@ def _print(graph: str, found: "Inspection") -> None:
         "components": f"{found.components:,}, the largest with {found.largest_component:,} nodes",
         "attributes": f"{found.num_attributes:,}, of which {_percent(found.filled)} are not zero",
         "columns": _few([f"{name} ({became})" for name, became in found.columns.items()]),
-        "labels": f"{found.labeled:,} of {found.nodes:,} nodes ({found.labeled / found.nodes:.0%})",
+        "labels": _labels(found),
         "numbers": _numbers(found),
-        "classes": _few([f"{name} {count:,}" for name, count in found.classes.items()]),
+        "each label" if found.labels_per_node else "classes": _few(names),
         "homophily": _homophily(found),
     }.items():
         if text:
@@ -77,6 +78,12 @@ def _print(graph: str, found: "Inspection") -> None:
 def _percent(share: float) -> str:
     """A share in percent; a small one is not written as 0%."""
     return f"{share:.0%}" if share >= 0.01 or not share else f"{share:.2%}"
+
+
+def _labels(found: "Inspection") -> str:
+    """How many nodes have labels, and how many of them if they may have several."""
+    several = f"; such a node has {found.labels_per_node:.1f} on average" if found.labels_per_node else ""
+    return f"{found.labeled:,} of {found.nodes:,} nodes ({_percent(found.labeled / found.nodes)}){several}"
 
 
 def _weights(found: "Inspection") -> str:

@@ -27,6 +27,7 @@ class LabelChoice:
     skip_unknown: bool = False
     forget: bool = False
     task: str | None = None
+    many_labels: str | None = None
 
     def check(self, graph: str | None) -> None:
         """Refuse options that would change nothing."""
@@ -35,7 +36,7 @@ class LabelChoice:
         check_task(self.task)
         said = {
             "--label": self.label, "--id": self.id, "--missing-label": self.missing_label,
-            "--skip-unknown": self.skip_unknown or None,
+            "--skip-unknown": self.skip_unknown or None, "--many-labels": self.many_labels,
         }  # fmt: skip
         if self.file is None and (useless := [name for name, value in said.items() if value is not None]):
             raise BGCLError(f"{useless[0]} is about the table of --labels: name one, or leave the option out.")
@@ -55,6 +56,7 @@ def relabeled(data: "Data", choice: LabelChoice, quiet: bool) -> "tuple[Data, di
     missing = choice.missing_label
     said = make_options(
         id=choice.id, label=choice.label, skip_unknown=choice.skip_unknown, task=choice.task,
+        many_labels=choice.many_labels,
         missing_label=None if missing is None else without_label(missing),
     )  # fmt: skip
     found = with_labels(data, choice.file, said, forget=choice.forget)
@@ -71,8 +73,10 @@ def relabeled(data: "Data", choice: LabelChoice, quiet: bool) -> "tuple[Data, di
 def settled(data: "Data", other: "Data | None", small: str, quiet: bool) -> "tuple[Data, Data | None, dict[str, str]]":
     """The graphs with what `--small-classes` makes of their labels, and facts. What was done is printed to stderr."""
     from bgcl.downstream.small_classes import settle_classes
-    from bgcl.downstream.splits import has_numbers
+    from bgcl.downstream.splits import has_label_sets, has_numbers
 
+    if has_label_sets(data):
+        return data, other, {}
     if has_numbers(data) or (other is not None and has_numbers(other)):
         refuse_small_classes(small)
         return data, other, {}
@@ -131,4 +135,5 @@ def _count(data: "Data") -> int:
     """The number of labeled nodes."""
     if data.y is None:
         return 0
-    return int((~data.y.isnan()).sum() if data.y.is_floating_point() else (data.y >= 0).sum())
+    y = data.y if data.y.dim() == 1 else data.y[:, 0]
+    return int((~y.isnan()).sum() if y.is_floating_point() else (y >= 0).sum())

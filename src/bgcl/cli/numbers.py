@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgcl.cli.printing import print_json, print_table, say
+from bgcl.progress import counted
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -31,6 +32,7 @@ def evaluate_numbers(
     from bgcl.data.output import write_table
     from bgcl.downstream.evaluation import summary
     from bgcl.downstream.numbers import evaluate_numbers as evaluate
+    from bgcl.downstream.splits import in_words
 
     results = [
         evaluate(model, data, facts["protocol"], splits, samples=samples, seed=seed, progress=show)
@@ -46,7 +48,7 @@ def evaluate_numbers(
     if json:
         print_json({**facts, "scores": scores})
         return
-    say(f"{len(models)} run(s), {facts['splits']} splits of the protocol {facts['protocol']}. Labels are numbers.")
+    say(f"{counted(len(models), 'run')}, {in_words(facts['protocol'], facts['splits'])}. Labels are numbers.")
     several = len(models) > 1
     print_table([
         {"score": MEANINGS[name], "mean": _digits(score["mean"]), "std over splits": _digits(score["over_splits"])}
@@ -55,7 +57,7 @@ def evaluate_numbers(
     ])  # fmt: skip
     if floors:
         say("")
-        say(f"Predictions that need no training, on the first {facts['floor_splits']} splits:")
+        say(f"Predictions that need no training, on the first {counted(facts['floor_splits'], 'split')}:")
         print_table([{k: v if isinstance(v, str) else _digits(v) for k, v in row.items()} for row in facts["floors"]])
         say(facts["verdict"])
 

@@ -168,6 +168,14 @@ Task = Annotated[
                  "more than 64 different whole numbers, unless they count without a gap from 0 or 1."),
 ]  # fmt: skip
 
+ManyLabels = Annotated[
+    str | None,
+    typer.Option("--many-labels", metavar="HOW", rich_help_panel=_TABLES,
+                 help="A node may have several labels: rows if each row of the table of labels has one of them, lists "
+                 "if a cell is a list such as [a, b], or what separates them in a cell: semicolon, comma, pipe, space, "
+                 "tab, or a character. Default: a node has one label."),
+]  # fmt: skip
+
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, made by 'bgcl train'.")]
 TrainingGraph = Annotated[
     str | None,
@@ -234,6 +242,12 @@ LaterTask = Annotated[
     str | None,
     typer.Option("--task", metavar="WHAT", rich_help_panel=_LATER,
                  help="What labels are: classes or numbers. Default: as at training, or inferred."),
+]  # fmt: skip
+LaterMany = Annotated[
+    str | None,
+    typer.Option("--many-labels", metavar="HOW", rich_help_panel=_LATER,
+                 help="A node may have several labels in the table of --labels: rows, lists, or what separates them in "
+                 "a cell. Default: as at training."),
 ]  # fmt: skip
 Level = Annotated[
     float | None,

@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from bgcl.cli.floors_shown import beside, floors_of_fold
-from bgcl.cli.known_nodes import HowToPredict, known_graph, refuse_pack
+from bgcl.cli.known_nodes import HowToPredict, known_graph, novelty_columns, novelty_of, refuse_pack
+from bgcl.cli.label_sets import facts_of as facts_of_sets
+from bgcl.cli.label_sets import refuse_for_label_sets
 from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
 from bgcl.cli.numbers import facts_of
 from bgcl.cli.opening import kept_in, open_run_on
@@ -23,6 +25,7 @@ from bgcl.cli.options import (
     LaterId,
     LaterLabel,
     LaterLabels,
+    LaterMany,
     LaterMissing,
     LaterTask,
     LaterUnknown,
@@ -57,6 +60,7 @@ def predict(
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
+    many_labels: LaterMany = None,
     small_classes: SmallClasses = SMALL,
     level: Level = None,
     by_class: ByClass = False,
@@ -77,15 +81,16 @@ def predict(
     """
     from bgcl.data.output import check_ending, write_table
     from bgcl.downstream.known_labels import gather_labels
+    from bgcl.downstream.label_sets import predict_label_sets
     from bgcl.downstream.node_predictions import class_names
     from bgcl.downstream.numbers import predict_numbers
     from bgcl.downstream.prediction import predict as predict_nodes
-    from bgcl.downstream.splits import has_numbers
+    from bgcl.downstream.splits import has_label_sets, has_numbers
 
     check_ending(out, spreadsheet_safe=spreadsheet_safe)
     promises = Promises(level, by_class, abstain)
     promises.check()
-    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task)
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task, many_labels)
     choice.check(graph)
     model, data = open_run_on(run, graph, nodes, quiet)
     check_not_read(out, run, model, graph, nodes, labels)
@@ -93,6 +98,27 @@ def predict(
     labels_from = training_labels(model, data, run, graph, choice, quiet)
     show = not (quiet or json)
     refuse_pack(model, data, novelty)
+    if has_label_sets(data) or (labels_from is not None and has_label_sets(labels_from)):
+        promises.refuse_for_label_sets()
+        refuse_for_label_sets({"--small-classes": small_classes != SMALL})
+        with kept_in(run, model, keep, not show) as kept:
+            sets = predict_label_sets(
+                model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept,
+                spread_labels=spread_labels,
+            )  # fmt: skip
+        known = known_graph(
+            model, data, None, run=run, graph=graph, labels_from=labels_from, wanted=novelty, quiet=quiet
+        )
+        columns = sets.columns()
+        if known is not None:
+            columns |= novelty_columns(novelty_of(model, data, None, known, seed)[0])
+        write_table(out, columns, spreadsheet_safe=spreadsheet_safe)
+        of_sets, sentence = facts_of_sets(sets)
+        if json:
+            print_json({"file": str(out), **of_sets, "columns": list(columns), **of_labels})
+        else:
+            say(f"{out}: {sentence}")
+        return
     if has_numbers(data) or (labels_from is not None and has_numbers(labels_from)):
         if spread_labels is not None:
             raise BGCLError("--spread-labels is for classes, and the labels are numbers: leave it out.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgcl.cli.known_nodes import HowToPredict, known_graph, novelty_columns, novelty_of, refuse_pack
+from bgcl.cli.label_sets import check_measure, refuse_for_label_sets
 from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
@@ -18,6 +19,7 @@ from bgcl.cli.options import (
     LaterId,
     LaterLabel,
     LaterLabels,
+    LaterMany,
     LaterMissing,
     LaterTask,
     LaterUnknown,
@@ -76,6 +78,7 @@ def rank(
     skip_unknown: LaterUnknown = False,
     forget_labels: ForgetLabels = False,
     task: LaterTask = None,
+    many_labels: LaterMany = None,
     small_classes: SmallClasses = SMALL,
     spreadsheet_safe: SpreadsheetSafe = False,
     keep: Keep = True,
@@ -87,9 +90,10 @@ def rank(
 
     from bgcl.data.output import check_ending, write_table
     from bgcl.downstream.kept_results import moments_of
+    from bgcl.downstream.label_sets import predict_label_sets
     from bgcl.downstream.numbers import predict_numbers
     from bgcl.downstream.prediction import predict
-    from bgcl.downstream.splits import has_numbers, labels_of
+    from bgcl.downstream.splits import has_label_sets, has_numbers, labels_of
     from bgcl.measures.acquisition import acquire
     from bgcl.measures.acquisition import rank as order_of
 
@@ -100,7 +104,7 @@ def rank(
         check_ending(out, spreadsheet_safe=spreadsheet_safe)
     elif spreadsheet_safe:
         raise BGCLError("--spreadsheet-safe is for a .csv file: name one with --out, or leave it out.")
-    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task)
+    choice = LabelChoice(labels, label, id_, missing_label, skip_unknown, forget_labels, task, many_labels)
     choice.check(graph)
     model, data = open_run_on(run, graph, nodes, quiet)
     check_not_read(out, run, model, graph, nodes, labels)
@@ -112,8 +116,12 @@ def rank(
     numbers = has_numbers(data) or (labels_from is not None and has_numbers(labels_from))
     if numbers:
         refuse_small_classes(small_classes)
+    sets = has_label_sets(data) or (labels_from is not None and has_label_sets(labels_from))
     measure = measure or ("variance" if numbers else "least_confidence")
-    if measure not in (*LABEL_FREE, NOVELTY):
+    if sets:
+        refuse_for_label_sets({"--small-classes": small_classes != SMALL})
+        check_measure(by, measure, (*LABEL_FREE, NOVELTY))
+    elif measure not in (*LABEL_FREE, NOVELTY):
         if numbers != (measure in OF_NUMBERS):
             what, other = ("numbers", " or ".join(OF_NUMBERS)) if numbers else ("classes", "least-confidence")
             raise BGCLError(f"--by {by} does not fit labels that are {what}: use {other}, or leave it out.")
@@ -147,6 +155,12 @@ def rank(
             assert known is not None
             strange, _ = novelty_of(model, data, predicted, known, seed)
         columns = ({} if predicted is None else predicted.columns()) | novelty_columns(strange)
+    elif sets:
+        with kept_in(run, model, keep, not show) as kept:
+            found_sets = predict_label_sets(
+                model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show, kept=kept
+            )
+        columns = found_sets.columns()
     elif numbers:
         found_numbers = predict_numbers(model, data, samples=samples, seed=seed, labels_from=labels_from, progress=show)
         columns = found_numbers.columns()
@@ -201,7 +215,8 @@ def _has_classes(data: "Data", labels_from: "Data | None") -> bool:
 def _unlabeled(data: "Data") -> "np.ndarray[Any, Any]":
     import numpy as np
 
-    missing = None if data.y is None else data.y.isnan() if data.y.is_floating_point() else data.y < 0
+    y = data.y if data.y is None or data.y.dim() == 1 else data.y[:, 0]  # of several labels, none is known or all are
+    missing = None if y is None else y.isnan() if y.is_floating_point() else y < 0
     if missing is None or not bool(missing.any()):
         raise BGCLError("No node lacks a label, or the graph has no labels: leave out --unlabeled.")
     return np.flatnonzero(missing.cpu().numpy())

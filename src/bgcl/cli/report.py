@@ -28,6 +28,7 @@ from bgcl.cli.options import (
     TrainingGraph,
 )
 from bgcl.cli.printing import print_json, say
+from bgcl.errors import BGCLError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,7 @@ def report(
     json: Json = False,
 ) -> None:
     """Write one HTML page that works offline: map of the nodes, uncertainty, nodes to review, training."""
-    from bgcl.downstream.splits import has_numbers
+    from bgcl.downstream.splits import has_label_sets, has_numbers
     from bgcl.reporting.report.page import check_out
     from bgcl.reporting.report.page import report as write
 
@@ -71,6 +72,10 @@ def report(
     choice.check(None)
     model, data = open_run(run, graph, quiet)
     data, of_labels = relabeled(data, choice, quiet)
+    if has_label_sets(data):
+        raise BGCLError(
+            "The page shows one label per node, and here a node may have several. Use bgcl evaluate, predict and rank."
+        )
     if has_numbers(data):
         refuse_small_classes(small_classes)
     elif data.y is not None and not data.y.is_floating_point() and bool((data.y >= 0).any()):

@@ -49,8 +49,10 @@ def evaluate_shifts(
     from bgcl.data.output import write_table
     from bgcl.downstream.evaluation import summary
     from bgcl.downstream.shift_evaluation import SAMPLES, SPLITS, evaluate_shift
-    from bgcl.downstream.splits import has_numbers
+    from bgcl.downstream.splits import has_label_sets, has_numbers
 
+    if has_label_sets(data):
+        raise BGCLError("--shift is for one label per node, and here a node may have several: leave it out.")
     if has_numbers(data):
         raise BGCLError("--shift is for classes, and the labels are numbers: leave it out.")
     count, drawn = SPLITS if splits is None else splits, SAMPLES if samples is None else samples

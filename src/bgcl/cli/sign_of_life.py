@@ -29,6 +29,7 @@ class SignOfLife:
         self.lock, self.ended, self.shown = threading.RLock(), threading.Event(), False
         self.last = self.began = clock()
         self._stage: str | None = None
+        self.begun = False
 
     def __enter__(self) -> Self:
         self.out, self.err = sys.stdout, sys.stderr
@@ -58,7 +59,9 @@ class SignOfLife:
     def tick(self) -> None:
         """Show the line, if nothing was printed for a while."""
         with self.lock:
-            now, stage = self.clock(), current_stage() or "working"
+            # Before the first stage, the command imports what it needs.
+            now, stage = self.clock(), current_stage() or ("working" if self.begun else "starting")
+            self.begun = self.begun or current_stage() is not None
             if stage != self._stage:
                 self._stage, self.began = stage, now if self._stage else self.last
             if self.shown or now - self.last >= SILENCE:

@@ -84,7 +84,7 @@ def train(
     feature: options.Feature = None, value_: options.Value = None, delimiter: options.Delimiter = None,
     header: options.Header = None, no_header: options.NoHeader = None, decimal: options.Decimal = None,
     dates: options.Dates = None, directed: options.Directed = False, edge_type: options.EdgeType = None,
-    node_type: options.NodeType = None, task: options.Task = None,
+    node_type: options.NodeType = None, task: options.Task = None, many_labels: options.ManyLabels = None,
     quiet: options.Quiet = False, json: options.Json = False,
 ) -> None:  # fmt: skip
     """Train a model on a graph, without using its labels."""
@@ -108,6 +108,7 @@ def train(
         "missing_label": missing_label, "exact": exact, "feature": feature, "value": value_, "delimiter": delimiter,
         "header": header, "no_header": no_header, "decimal": decimal, "dates": dates, "directed": directed,
         "edge_type": edge_type, "node_type": node_type, "task": task,
+        "many_labels": many_labels,
     }  # fmt: skip
     said = [name for name, each in {**how, "labels": labels}.items() if each not in (None, False, [])]
     if resume and said:

@@ -80,6 +80,14 @@ class Promises:
             if given:
                 raise BGCLError(f"{name} is for classes, and the labels are numbers: leave it out.")
 
+    def refuse_for_label_sets(self) -> None:
+        """Refuse what is for one label per node."""
+        from bgcl.cli.label_sets import refuse_for_label_sets
+
+        refuse_for_label_sets({
+            "--level": self.level is not None, "--by-class": self.by_class, "--abstain": self.abstain is not None,
+        })  # fmt: skip
+
     @property
     def share(self) -> float:
         """The level of intervals."""

@@ -21,10 +21,13 @@ from bgcl.data.pyg import SPARSE_BELOW, csr_tensor
 from bgcl.data.recipe import Recipe
 from bgcl.data.structure import structure
 from bgcl.data.tables import Table
+from bgcl.data.values import numbers
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
 
+MISSING = (-9, -99, -999, -9999)  # what surveys write for "no answer"
+CODES = frozenset({"zip", "zipcode", "postcode", "postalcode", "plz", "areacode", "phone", "phonenumber"})
 _IGNORED = "as asked"  # why a column with --ignore is left out
 
 
@@ -138,6 +141,8 @@ def notes_of_columns(tables: AttributeTables, recipe: Recipe) -> list[str]:
             continue
         if isinstance(column, Category):
             notes += _several_spellings(table, column)
+        if isinstance(column, Number):
+            notes += _codes_among_numbers(table, column)
         share = table.columns[column.name].null_count / table.rows
         if recipe.label is None and isinstance(column, Category) and 0.1 < share < 1:
             what = f"{share:.0%} of the values are missing. Is it the label? --label {column.name}."
@@ -157,6 +162,19 @@ def _plain(recipe: Recipe) -> str:
     given = {"weights": recipe.weight, "types": recipe.edge_type, "directions": recipe.directed}
     unused = [name for name, there in given.items() if there]
     return f", without {' and '.join(unused)} of the edges" if unused else ""
+
+
+def _codes_among_numbers(table: Table, column: Number) -> list[str]:
+    """A note if a number may be a code: for a missing value, or all of them by the name of the column."""
+    where = f"{table.name}, column '{column.name}'"
+    if column.name.casefold().replace("_", "").replace(" ", "") in CODES:
+        return [f"{where} is taken for a number. If its values are codes, use --categorical {column.name}."]
+    values = numbers(table, column.name, column.writing)
+    values = values[~np.isnan(values)]
+    least = float(values.min())
+    if least not in MISSING or (values[values > least] < 0).any():
+        return []
+    return [f"{where}: {least:g} counts as a number. If it means that the value is missing, leave the cell empty."]
 
 
 def _several_spellings(table: Table, column: Category) -> list[str]:

@@ -144,7 +144,8 @@ def notes_of_edges(edges: Edges, unused: Sequence[str]) -> list[str]:
     found = []
     if edges.relations is not None and len(edges.relations[0]) == 1:
         found.append(f"All edges have the type '{edges.relations[0][0]}', so types tell nothing apart.")
-    return found if not unused else [*found, _unused(unused)]
+    named = [name for name in unused if name.strip()]  # a comma at the end of each row makes a column without a name
+    return [*found, _unused(named)] if named else found
 
 
 def _unused(unused: Sequence[str]) -> str:

@@ -40,7 +40,8 @@ class Inspection:
         relations: number of edges of each type or direction; empty if they are not told apart.
         columns: what each column of the table of nodes became.
         labeled: number of labeled nodes.
-        classes: number of labeled nodes of each class.
+        classes: number of labeled nodes of each class, or with each label.
+        labels_per_node: mean number of labels of a labeled node; None if a node has one at most.
         numbers: "mean", "deviation", "least" and "greatest" of the labels, if they are numbers to predict.
         homophily: share of the edges between labeled nodes that join nodes of the same class.
         homophily_by_chance: the expected share if edges did not depend on the labels.
@@ -61,6 +62,7 @@ class Inspection:
     columns: dict[str, str] = field(default_factory=dict)
     labeled: int = 0
     classes: dict[str, int] = field(default_factory=dict)
+    labels_per_node: float | None = None
     numbers: dict[str, float] | None = None
     homophily: float | None = None
     homophily_by_chance: float | None = None
@@ -121,7 +123,7 @@ def inspect(graph: Data | Reading) -> Inspection:
             found.numbers = {"mean": float(known.mean()), "deviation": spread}
             found.numbers |= {"least": float(known.min()), "greatest": float(known.max())}
     elif data.y is not None:
-        found.warnings.append("A node has several labels (data.y has several columns). Commands predict one: give one.")
+        _look_at_label_sets(found, data.y.cpu().numpy(), getattr(data, "classes", None))
     else:
         found.warnings.append(
             "The nodes have no labels. Training needs none, but predictions do: name their column with --label."
@@ -164,6 +166,19 @@ def _look_at_labels(found: Inspection, y: Array, names: Any, row: Array, column:
         found.warnings.append("All labeled nodes have the same class, so there is nothing to predict.")
     elif counts.size and counts.max() > 0.95 * counts.sum():
         found.warnings.append(f"{counts.max() / counts.sum():.0%} of the labeled nodes have the same class.")
+
+
+def _look_at_label_sets(found: Inspection, y: Array, names: Any) -> None:
+    known = y[(y >= 0).all(1)]
+    counts = known.sum(0).astype(int).tolist()
+    found.labeled = len(known)
+    found.classes = {str(names[i] if names else i): count for i, count in enumerate(counts)}
+    found.labels_per_node = float(known.sum(1).mean()) if len(known) else None
+    small = [name for name, count in found.classes.items() if count < FEW_LABELS]
+    if small:
+        found.warnings.append(
+            f"{len(small):,} label(s), such as {small[0]}, have fewer than {FEW_LABELS} nodes: too few to learn."
+        )
 
 
 def _look_at_structure(found: Inspection) -> None:
@@ -215,7 +230,8 @@ def _look_at_column(found: Inspection, table: Table, column: Any, reading: Readi
             found.warnings.append(
                 f"Column '{name}' has {different} whole numbers. If they are categories, use --categorical {name}."
             )
-    if found.labeled and isinstance(column, Number | Category) and found.classes:
+    one = found.classes and found.labels_per_node is None
+    if found.labeled and isinstance(column, Number | Category) and one:
         share = _share_explained(table, column, reading.data.y.numpy())
         if share >= LIKE_THE_LABEL:
             found.warnings.append(

@@ -9,10 +9,12 @@ import pyarrow.compute as pc
 
 from bgcl.data.csv_beginning import is_number
 from bgcl.data.ids import is_whole
+from bgcl.data.label_sets import suspect
 from bgcl.data.missing_labels import LabelRules, missing_number, spell
 from bgcl.data.tables import Table
-from bgcl.data.tasks import FEW_CODES, as_task, task_of_labels
+from bgcl.data.tasks import FEW_CODES, MOST_CODES, as_task, task_of_labels
 from bgcl.data.values import coded
+from bgcl.data.written_numbers import find_writing, parse
 from bgcl.errors import BGCLError
 
 Array = npt.NDArray[Any]
@@ -61,6 +63,8 @@ def encode_labels(
             )
         return numbers.astype(np.float32), None
     classes = sorted(set(values.to_pylist()))
+    if known is None and (note := suspect([value for value in classes if isinstance(value, str)])) is not None:
+        rules.guesses.append(note)
     if known is not None:
         seen = set(map(str, known))  # one class that is a text makes all of them texts
         fresh = [value for value in classes if str(value) not in seen]
@@ -108,16 +112,19 @@ def _as_given(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind):
         raise BGCLError(
-            f"{table.at(None, name)}: values of type {kind} cannot be labels. Give each node one, a text or a number."
+            f"{table.at(None, name)}: values of type {kind} cannot be labels. Give each node one, a text or a number"
+            + (", or use --many-labels lists." if hasattr(kind, "value_type") else ".")
         )
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         codes, values = _spelled(table, name, known, rules)
         if len(values) and pc.all(pc.match_substring_regex(values, r"^[\[{(].*[\])}]$")).as_py():
             raise BGCLError(
-                f"{table.at(None, name)}: a node has several labels, such as {values[0].as_py()}. Give each node one: "
-                "make a column for each label, and name one of them with --label."
+                f"{table.at(None, name)}: a node has several labels, such as {values[0].as_py()}. Use --many-labels "
+                "lists, or give each node one."
             )
-        return codes, _typed(values) if table.as_written and len(values) else values
+        if not (table.as_written and len(values)):
+            return codes, values
+        return codes, _as_numbers(_typed(values), table.at(None, name), name, rules)
     coded_column = column.cast(kind).combine_chunks().dictionary_encode()
     codes = coded_column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     values = coded_column.dictionary
@@ -151,6 +158,21 @@ def _spelled(table: Table, name: str, known: tuple[Any, ...], rules: LabelRules)
     place = {each: i for i, each in enumerate(dict.fromkeys(each for each in names if each is not None))}
     number = np.array([-1 if each is None else place[each] for each in names] + [-1])
     return number[codes], pa.array(list(place), type=pa.string())
+
+
+def _as_numbers(values: Any, where: str, name: str, rules: LabelRules) -> Any:
+    """Numbers with decimal commas or a unit, unless they are whole and few, such as 10% and 20%. Others as they are."""
+    if not pa.types.is_string(values.type) or rules.task == "classes" or is_whole(values):
+        return values
+    writing = find_writing(values, rules.decimal, where)
+    if writing is None or not (writing.decimal == "," or writing.unit):
+        return values
+    numbers = parse(values, writing)
+    array = numbers.to_numpy(zero_copy_only=False)
+    if (array == np.floor(array)).all() and len(array) <= MOST_CODES and rules.task is None:
+        return values
+    rules.guesses.append(f"the label '{name}' is a number {writing.in_words()}")
+    return numbers
 
 
 def _typed(text: Any) -> Any:

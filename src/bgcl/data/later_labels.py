@@ -14,10 +14,11 @@ from torch_geometric.data import Data
 
 from bgcl.data.border import readable
 from bgcl.data.ids import Lookup, id_columns, id_texts
+from bgcl.data.label_sets import encode_label_sets, joined_rows
 from bgcl.data.label_table import find_label_columns
 from bgcl.data.labels import encode_labels
 from bgcl.data.missing_labels import USUAL, LabelRules
-from bgcl.data.options import Options
+from bgcl.data.options import ROWS, Options
 from bgcl.data.recipe import Recipe
 from bgcl.data.tables import Form, Table, open_table
 from bgcl.data.tasks import with_task
@@ -71,7 +72,8 @@ def with_labels(
     Args:
         data: the graph. Without `ids`, a node is known by its number.
         file: the table, read with the same care as the labels of a graph.
-        options: `id`, `label`, `missing_label`, `exact`, `delimiter`, `skip_unknown` and `task` are used.
+        options: `id`, `label`, `missing_label`, `exact`, `delimiter`, `skip_unknown`, `task` and `many_labels` are
+            used.
         forget: forget the labels that the graph has.
 
     Returns:
@@ -99,14 +101,23 @@ def with_labels(
         table = source.read([identity, label], ids=[identity, label])
         task = said.task or (None if forget or data.y is None else "numbers" if data.y.is_floating_point() else None)
         rules = _rules(said, recipe, task, guesses)
-        rows = _nodes_of_rows(table, identity, data, rules.exact, said.skip_unknown, guesses)
+        many = said.many_labels or (None if recipe is None else recipe.many_labels)
+        rows = _nodes_of_rows(table, identity, data, rules.exact, said.skip_unknown, many, guesses)
+        names = None if known is None else tuple(known)
         with readable(table.at(None, label), "Use text or numbers."):
-            y, classes = encode_labels(
-                table, label, None if known is None else tuple(known), notes, may_be_empty=False, rules=rules
-            )
+            if many is None:
+                y, classes = encode_labels(table, label, names, notes, may_be_empty=False, rules=rules)
+            else:
+                y, classes = encode_label_sets(table, label, many, names, notes, may_be_empty=False, rules=rules)
     assert y is not None  # because they may not be empty
     found = LaterLabels(copy.copy(data), 0, 0, int((rows < 0).sum()), 0, 0, guesses=guesses, notes=notes)
-    _join(found, y, rows, None if forget else data.y, str(file))
+    before = None if forget or data.y is None else data.y.cpu().numpy()
+    if before is not None and before.ndim != y.ndim:
+        raise BGCLError(
+            f"{file}: a node may have several labels {'here' if y.ndim == 2 else 'in the graph'}, and has one in the "
+            "other. To use the labels of the file alone, add --forget-labels."
+        )
+    (_join if y.ndim == 1 else _join_sets)(found, y, rows, before, str(file))
     if classes is not None and (
         getattr(data, "classes", None) is not None or list(classes) != list(range(len(classes)))
     ):
@@ -119,7 +130,13 @@ def _rules(said: Options, recipe: Recipe | None, task: str | None, guesses: list
     missing = said.missing_label
     if missing is None and recipe is not None and recipe.missing_label is not None:
         missing = recipe.missing_label if {*recipe.missing_label} != {*USUAL} else None
-    return LabelRules(missing, task, said.exact or (recipe is not None and recipe.exact), guesses=guesses)
+    return LabelRules(
+        missing,
+        task,
+        said.exact or (recipe is not None and recipe.exact),
+        decimal=None if recipe is None else recipe.decimal,
+        guesses=guesses,
+    )
 
 
 def _ids(data: Data) -> list[str]:
@@ -127,12 +144,13 @@ def _ids(data: Data) -> list[str]:
 
 
 def _nodes_of_rows(
-    table: Table, identity: str, data: Data, exact: bool, skip_unknown: bool, guesses: list[str]
+    table: Table, identity: str, data: Data, exact: bool, skip_unknown: bool, many: str | None, guesses: list[str]
 ) -> Array:
     """The number of the node in each row of the table, -1 for an id that is no node of the graph."""
     nodes = Table("the graph", pa.table({"id": pa.array(_ids(data), pa.string())}), 0, True)
     graph_ids, given = id_columns((nodes, "id"), (table, identity), exact=exact, guesses=guesses)
-    Lookup(given, "Give every node one label.")  # an id that is there twice is an error
+    if many != ROWS:  # an id that is there twice is an error
+        Lookup(given, "Give every node one label, or use --many-labels rows.")
     rows = Lookup(graph_ids).numbers(given.values)
     unknown = np.flatnonzero(rows < 0)
     if len(unknown) == len(rows):
@@ -147,12 +165,12 @@ def _nodes_of_rows(
     return rows
 
 
-def _join(found: LaterLabels, y: Array, rows: Array, before: torch.Tensor | None, file: str) -> None:
+def _join(found: LaterLabels, y: Array, rows: Array, before: Array | None, file: str) -> None:
     """Put the labels of the table over those of the graph, and count them."""
     real = y.dtype.kind == "f"
     labeled = (~np.isnan(y) if real else y >= 0) & (rows >= 0)
     found.empty = int(((rows >= 0) & ~labeled).sum())
-    if before is not None and before.is_floating_point() != real:
+    if before is not None and (before.dtype.kind == "f") != real:
         what = ("numbers", "classes") if real else ("classes", "numbers")
         raise BGCLError(
             f"{file}: its labels are {what[0]}, but those of the graph are {what[1]}. To use those of the file alone, "
@@ -160,13 +178,29 @@ def _join(found: LaterLabels, y: Array, rows: Array, before: torch.Tensor | None
         )
     every = np.full(found.data.num_nodes, np.nan if real else -1, dtype=y.dtype)
     if before is not None:
-        every = before.cpu().numpy().copy()
+        every = before.copy()
     old = every[rows[labeled]]
     found.used = int(labeled.sum())
     had = ~np.isnan(old) if real else old >= 0
     found.replaced = int((had & (old != y[labeled])).sum())
     every[rows[labeled]] = y[labeled]
     found.kept = int((~np.isnan(every) if real else every >= 0).sum()) - found.used
+    found.data.y = torch.from_numpy(every)
+
+
+def _join_sets(found: LaterLabels, y: Array, rows: Array, before: Array | None, file: str) -> None:
+    """The same for nodes that may have several labels, of which each row has some, `(R, L)`."""
+    new = joined_rows(y, rows, found.data.num_nodes)
+    named, every = new[:, 0] >= 0, np.full(new.shape, -1, dtype=np.int64)
+    if before is not None:
+        known = before[:, 0] >= 0
+        every[known] = 0
+        every[known, : before.shape[1]] = before[known]
+    found.empty = int(((rows >= 0) & (y[:, 0] < 0)).sum())
+    found.used = int(named.sum())
+    found.replaced = int((named & (every[:, 0] >= 0) & (every != new).any(1)).sum())
+    every[named] = new[named]
+    found.kept = int((every[:, 0] >= 0).sum()) - found.used
     found.data.y = torch.from_numpy(every)
 
 
@@ -177,4 +211,6 @@ def known_classes(data: Data) -> list[Any] | None:
         return list(names)
     if data.y is None or data.y.is_floating_point() or not bool((data.y >= 0).any()):
         return None
+    if data.y.dim() == 2:
+        return list(range(data.y.shape[1]))
     return list(range(int(data.y.max()) + 1))

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from bgcl.data.ids import IdColumn, Lookup, id_columns, of_two_kinds
 from bgcl.data.known_names import are_two_kinds
-from bgcl.data.options import Options
+from bgcl.data.options import ROWS, Options
 from bgcl.data.recipe import Recipe
 from bgcl.data.spelling import comparable
 from bgcl.data.tables import Table
@@ -59,8 +59,9 @@ def match(
     rest = [IdColumn(c.table, c.name, c.values.cast(pa.string())) for c in rest] if bipartite else rest
     of_table = {id(column.table): column for column in rest}
     label_ids, feature_ids = of_table.get(id(labels)), of_table.get(id(features))
-    if label_ids is not None:
-        Lookup(label_ids, "Give every node one label.")  # an id that is there twice is an error
+    if label_ids is not None and recipe.many_labels != ROWS:
+        # An id that is there twice is an error.
+        Lookup(label_ids, "Give every node one label, or use --many-labels rows.")
     others = [column for column in (label_ids, feature_ids) if column is not None]
     lookup = _every(ends, others) if nodes is None else Lookup(of_table[id(nodes)])
     skip = recipe.skip_unknown

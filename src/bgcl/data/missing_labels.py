@@ -14,9 +14,11 @@ from bgcl.errors import BGCLError
 USUAL = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")
 WORDS = frozenset({
     "unknown", "?", "??", "???", "tbd", "tba", "tbc", "-", "--", "unlabeled", "unlabelled", "not labeled", "undefined",
-    "not available", "missing", "n.a.", "n.a", "<na>", "nat", "no label", "to do", "todo", "unclear", "not known",
+    "not available", "not assigned", "unassigned", "not specified", "unspecified", "not determined", "missing", "n.a.",
+    "n.a", "<na>", "nat", "no label", "to do", "todo", "unclear", "not known",
 })  # fmt: skip
 NUMBERS = (-1, -9, -99, -999)
+NINES = (9, 99, 999, 9999)  # codes of surveys for "no answer", which may be classes too
 
 
 @dataclass
@@ -26,6 +28,7 @@ class LabelRules:
     Attributes:
         missing: the labels that mean "no label"; None: inferred.
         task: "classes" or "numbers"; None: inferred.
+        decimal: the mark of decimals in numbers; None: inferred.
         exact: take labels letter by letter, with blanks, upper and lower case.
         as_written: the labels are from a CSV, where NA and the like mean "no label".
         guesses: what was inferred and could be wrong; lines are added.
@@ -36,6 +39,7 @@ class LabelRules:
     missing: tuple[str, ...] | None = None
     task: str | None = None
     exact: bool = False
+    decimal: str | None = None
     as_written: bool = True
     guesses: list[str] = field(default_factory=list)
     inferred: set[str] = field(default_factory=set)
@@ -99,6 +103,8 @@ def _missing(names: Sequence[str], rules: LabelRules, where: str) -> set[str]:
         shown = ", ".join(sorted(repr(name) for name in usual | words))
         rules.guesses.append(f"{shown} in the labels means no label (--missing-label '' if it is a class)")
     rules.inferred |= usual | words
+    if len(rest) > 2 and (none := [name for name in rest if name.casefold() == "none"]):
+        rules.guesses.append(f"the label {none[0]!r} is a class (--missing-label {none[0]} if it means no label)")
     return usual | words
 
 
@@ -110,6 +116,9 @@ def missing_number(values: Iterable[int], rules: LabelRules, where: str) -> set[
         rules.seen |= {str(number) for number in found}
         return found
     negative, rest = {n for n in numbers if n < 0}, {n for n in numbers if n >= 0}
+    if not negative and len(numbers) > 2 and max(numbers) in NINES and 2 * sorted(numbers)[-2] < max(numbers):
+        code = max(numbers)
+        rules.guesses.append(f"{code} in the labels is a class (--missing-label {code} if it means no label)")
     if len(negative) != 1 or not negative <= {*NUMBERS} or not rest or (negative == {-1} and rest == {1}):
         return set()
     code = next(iter(negative))

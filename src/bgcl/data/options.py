@@ -10,9 +10,10 @@ from bgcl.errors import BGCLError, nearest
 
 _LISTS = ("ignore", "categorical", "text", "header", "no_header", "missing_label")
 _ONE = ("id", "label", "source", "target", "weight", "edge_type", "node_type", "feature", "value", "delimiter",
-        "decimal", "dates", "task")  # fmt: skip
+        "decimal", "dates", "task", "many_labels")  # fmt: skip
 _TABLES = ("edges", "nodes", "labels")
 _CHOICES = {"decimal": (".", ","), "dates": ("dmy", "mdy", "ymd"), "task": ("classes", "numbers")}
+LISTS, ROWS = "lists", "rows"  # how a node may have several labels, besides what separates them
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
 
 
@@ -44,6 +45,7 @@ class Options:
     decimal: str | None = None
     dates: str | None = None
     task: str | None = None
+    many_labels: str | None = None
 
     def __post_init__(self) -> None:
         whole("The number of words", self.words, 1)
@@ -55,6 +57,13 @@ class Options:
                 raise BGCLError(f"--header and --no-header name a table: {', '.join(_TABLES)}. Got '{table}' instead.")
         for table in {*self.header} & {*self.no_header}:
             raise BGCLError(f"--header and --no-header both name {table}. Name it once.")
+        if self.many_labels is not None and not (len(self.many_labels) == 1 or self.many_labels in (LISTS, ROWS)):
+            raise BGCLError(
+                f"--many-labels must be {ROWS}, {LISTS}, {', '.join(DELIMITERS)} or one character. Got "
+                f"'{self.many_labels}' instead."
+            )
+        if self.many_labels is not None and self.task is not None:
+            raise BGCLError("Several labels of a node are classes: leave out --task.")
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise BGCLError(
                 f"--delimiter must be {', '.join(DELIMITERS)} or one character. Got '{self.delimiter}' instead."
@@ -92,6 +101,7 @@ class TableOptions(TypedDict, total=False):
     decimal: str | None
     dates: str | None
     task: str | None
+    many_labels: str | None
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,7 +123,7 @@ def make_options(**options: Any) -> Options:
     for name, value in options.items():
         if name not in fields:
             raise BGCLError(f"Unknown option '{name}'. {nearest(name, fields)}")
-        if name == "delimiter" and isinstance(value, str):
+        if name in ("delimiter", "many_labels") and isinstance(value, str):
             options[name] = DELIMITERS.get(value.lower(), "\t" if value == "\\t" else value)
         if name in _LISTS and not (name == "missing_label" and value is None):
             options[name] = _names(name, value)

@@ -14,6 +14,7 @@ from bgcl.data.columns import Category, Column, Number, Words
 from bgcl.data.edge_table import Edges, clean_edges_of, notes_of_edges, read_edges
 from bgcl.data.id_by_values import column_with_all
 from bgcl.data.ids import IdError, Lookup
+from bgcl.data.label_sets import encode_label_sets, joined_rows
 from bgcl.data.label_table import find_label_columns
 from bgcl.data.labels import encode_labels
 from bgcl.data.long_form import LongForm, find_long_form
@@ -105,7 +106,19 @@ def _read(sources: Sources, options: Options, recipe: Recipe | None) -> Reading:
     reading.data, reading.recipe = _as_data(x, edges, y, matched.lookup, recipe), recipe
     if new:
         reading.notes += [*notes_of_edges(edges, reading.unused), *notes_of_columns(tables, recipe)]
+        reading.notes += _note_of_totals(matched.lookup, edges)
     return reading
+
+
+TOTALS = frozenset({"total", "totals", "grand total", "sum", "average", "mean", "gesamt", "summe"})
+
+
+def _note_of_totals(lookup: Lookup, edges: Edges) -> list[str]:
+    """A note if the last node is called like a row of totals and has no edge."""
+    last = len(lookup.values) - 1
+    if last < 0 or str(lookup.values[last].as_py()).strip().casefold() not in TOTALS or (edges.index == last).any():
+        return []
+    return [f"The last node, {lookup.values[last].as_py()!r}, has no edge. If it is a row of totals, remove it."]
 
 
 def _with_features(
@@ -196,20 +209,34 @@ def _labels(
     at_training = USUAL if recipe.missing_label is None else recipe.missing_label
     given = at_training if options is None else options.missing_label
     task = recipe.task if options is None else options.task
-    rules = LabelRules(given, task, recipe.exact, guesses=reading.guesses)
+    rules = LabelRules(given, task, recipe.exact, recipe.decimal, guesses=reading.guesses)
     with readable(table.at(None, recipe.label), f"Use text or numbers, or leave it out with --ignore {recipe.label}."):
-        y, classes = encode_labels(
-            table, recipe.label, recipe.classes, reading.notes, may_be_empty=options is None, rules=rules
-        )
+        may_be_empty = options is None
+        if recipe.many_labels is None:
+            y, classes = encode_labels(
+                table, recipe.label, recipe.classes, reading.notes, may_be_empty=may_be_empty, rules=rules
+            )
+        else:
+            y, classes = encode_label_sets(
+                table, recipe.label, recipe.many_labels, recipe.classes, reading.notes, may_be_empty=may_be_empty,
+                rules=rules,
+            )  # fmt: skip
     never = [] if options is None else [name for name in given or () if name not in rules.seen]
     if never:
         what = ", ".join(repr(name) for name in never)
         reading.notes.append(f"{table.at(None, recipe.label)}: no label is {what}, as --missing-label says.")
-    if y is not None and matched.labels is not None:
+    if y is not None and y.ndim == 2 and matched.labels is not None:
+        y = joined_rows(y, matched.labels, len(matched.lookup.values))
+    elif y is not None and matched.labels is not None:
         missing = np.nan if y.dtype.kind == "f" else -1
         every = np.full(len(matched.lookup.values), missing, dtype=y.dtype)
         every[matched.labels[matched.labels >= 0]] = y[matched.labels >= 0]
         y = every
+    if y is not None and y.ndim == 2 and options is not None and not (y.sum(1) > 1).any():
+        raise BGCLError(
+            f"{table.at(None, recipe.label)}: no node has several labels, as --many-labels says. Correct or leave it "
+            "out."
+        )
     if y is not None:
         task = "numbers" if y.dtype.kind == "f" else "classes"
     return y, replace(recipe, classes=classes, missing_label=rules.settled(), task=task)

@@ -44,6 +44,7 @@ class Recipe:
         bipartite: whether the two columns of the edges hold nodes of two kinds.
         exact: whether ids and labels are compared letter by letter.
         task: whether labels are "classes" or "numbers" to predict; None if there are none.
+        many_labels: how a node may have several labels: what separates them, "lists" or "rows"; None: it has one.
         delimiter, header, no_header, decimal: how the user said that the files are written.
 
     >>> import bgcl
@@ -76,6 +77,7 @@ class Recipe:
     no_header: tuple[str, ...] = ()
     decimal: str | None = None
     task: str | None = None
+    many_labels: str | None = None
 
     def attribute_names(self) -> list[str]:
         """The name of each attribute, in order."""

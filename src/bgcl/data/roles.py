@@ -41,7 +41,7 @@ def find_roles(
         source, target, identity, label, None, (), nodes is None, options.skip_unknown, weight=options.weight or None,
         directed=options.directed, edge_type=options.edge_type or None, node_type=options.node_type or None,
         bipartite=bool(options.bipartite), exact=options.exact, delimiter=options.delimiter, header=options.header,
-        no_header=options.no_header, decimal=options.decimal,
+        no_header=options.no_header, decimal=options.decimal, many_labels=options.many_labels,
     )  # fmt: skip
 
 

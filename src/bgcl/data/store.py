@@ -72,6 +72,8 @@ def load(
             - `exact`: compare ids and labels letter by letter.
             - `feature`, `value`: columns of attributes in long form.
             - `task`: "classes" or "numbers", what labels are.
+            - `many_labels`: a node may have several labels: what separates them in a cell, such as ";", "lists" if a
+              cell is a list of them, or "rows" if each row of the table of labels has one. `y` is `(N, L)` then.
             - `delimiter`, `header`, `no_header`, `decimal`, `dates`: how files are written.
 
     Returns:

@@ -29,6 +29,8 @@ def check_used(reading: "Reading", options: Mapping[str, Any]) -> None:
         )
     if "missing_label" in given and recipe.label is None:
         raise BGCLError("The nodes have no labels: leave out --missing-label, or name their column with --label.")
+    if "many_labels" in given and recipe.label is None:
+        raise BGCLError("The nodes have no labels: leave out --many-labels, or name their column with --label.")
     if "dates" in given and not any(isinstance(each, Number) and each.writing in ORDERS for each in recipe.columns):
         raise BGCLError("No column has dates that could be read in several ways: leave out --dates.")
 

@@ -22,13 +22,31 @@ _TIME = {"hour": 3600, "minute": 60, "second": 1}
 _CENTURY = 70  # a year of two digits from here on is in the 20th century
 
 
+_MONTHS = (
+    "jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?",
+    "sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?",
+)  # fmt: skip
+_DAY = "([0-9]{1,2})(?:st|nd|rd|th)?"
+
+
+def _with_numbers(texts: Any) -> Any:
+    """Texts without blanks around them, and with numbers for English months: 3 Jan 2020 is 2020-01-03."""
+    found = tidy(texts)
+    if not pc.any(pc.match_substring_regex(found, rf"(?i)\b(?:{'|'.join(_MONTHS)})\b")).as_py():
+        return found
+    for number, name in enumerate(_MONTHS, start=1):
+        for pattern in (rf"^{_DAY}[ .-]+{name}[.,]?[ -]+([0-9]{{4}})", rf"^{name}[.]?[ -]+{_DAY},?[ -]+([0-9]{{4}})"):
+            found = pc.replace_substring_regex(found, f"(?i){pattern}", rf"\2-{number:02}-\1")
+    return found
+
+
 def find_order(texts: Any, order: str | None, where: str) -> str | None:
     """The order of day, month and year in different texts, such as "dmy", if all of them are dates.
 
     Raises:
         BGCLError: if several orders are possible, and the user names none.
     """
-    parts = pc.extract_regex(tidy(texts), _DATE)
+    parts = pc.extract_regex(_with_numbers(texts), _DATE)
     if parts.null_count or not len(parts):
         return None
     fits = [each for each in ([order] if order else ORDERS) if not np.isnan(_seconds(parts, each)).any()]
@@ -44,12 +62,12 @@ def find_order(texts: Any, order: str | None, where: str) -> str | None:
 
 def look_like_dates(texts: Any) -> Any:
     """For each text whether it is written like a date."""
-    return pc.match_substring_regex(tidy(texts), _DATE)
+    return pc.match_substring_regex(_with_numbers(texts), _DATE)
 
 
 def parse(texts: Any, order: str) -> Any:
     """Arrow texts as seconds since 1970, null where a text is missing or is not a date of this order."""
-    parts = pc.extract_regex(tidy(texts), _DATE)
+    parts = pc.extract_regex(_with_numbers(texts), _DATE)
     return pa.array(_seconds(parts, order), from_pandas=True)
 
 

@@ -1,5 +1,7 @@
 from .evaluation import SplitResult, evaluate_draws, summary
 from .kept_results import KeptResults
+from .label_set_results import LabelSetResult, PredictedLabelSets
+from .label_sets import evaluate_label_sets, predict_label_sets
 from .label_spreading import LabelSpreading
 from .new_nodes import NewNodes
 from .node_draws import NodeDraws
@@ -16,17 +18,21 @@ __all__ = [
     "BestPartClassifier",
     "Embedding",
     "KeptResults",
+    "LabelSetResult",
     "LabelSpreading",
     "NewNodes",
     "NodeDraws",
     "NodePredictions",
     "NumberResult",
+    "PredictedLabelSets",
     "PredictedNumbers",
     "Split",
     "SplitResult",
     "evaluate_draws",
+    "evaluate_label_sets",
     "evaluate_numbers",
     "evaluate_shift",
+    "predict_label_sets",
     "predict_numbers",
     "settle_classes",
     "summary",

@@ -22,7 +22,7 @@ from bgcl.downstream.splits import Split
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import Accumulator, Uncertainty
 from bgcl.packed.embedding import PackedEmbedder
-from bgcl.progress import stage, with_progress
+from bgcl.progress import counted, stage, with_progress
 
 if TYPE_CHECKING:
     from bgcl.estimator import BGCL
@@ -164,7 +164,7 @@ def classify(
         collected.append(rows.rows.numpy())
     first = np.stack(collected)
     heads = []
-    with stage(f"fitting {len(chosen)} heads"):
+    with stage(f"fitting {counted(len(chosen), 'head')}"):
         for train in training:
             head = MixtureClassifier(parts=tuple(parts) if len(parts) > 1 else None, kernel=False)
             heads.append(head.fit(first[:, np.searchsorted(wanted, train)], labels[train]))

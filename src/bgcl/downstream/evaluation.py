@@ -41,7 +41,7 @@ from bgcl.measures.metrics import (
     risk_coverage,
 )
 from bgcl.measures.uncertainty import Uncertainty
-from bgcl.progress import stage, with_progress
+from bgcl.progress import counted, stage, with_progress
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -151,7 +151,7 @@ def evaluate_draws(
     training = [with_pairs(split.train, labels) for split in chosen]
     # Heads are small problems, so each is fitted by one thread, and several heads at the same time.
     tests = [split.test for split in chosen]
-    fitting = stage(f"fitting {len(chosen)} heads")
+    fitting = stage(f"fitting {counted(len(chosen), 'head')}")
     with fitting, threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = pool.map(
             lambda train, test: fit_head(head(), first[:, train], labels[train], train, test, spreading),

@@ -31,7 +31,7 @@ from bgcl.downstream.splits import Split
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import MEASURES, Uncertainty
 from bgcl.model.posterior import RunningMoments
-from bgcl.progress import stage, with_progress
+from bgcl.progress import counted, stage, with_progress
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -196,7 +196,7 @@ class Prediction:
         )
 
     def _fitted(self, first: Array) -> StackedPrediction:
-        with stage(f"fitting {len(self.fold_nodes)} heads"):
+        with stage(f"fitting {counted(len(self.fold_nodes), 'head')}"):
             spreading = None if self.spreading is None else self.spreading()
             heads, beside = _fit_heads(head_for(self.parts), first, self.known, self.fold_nodes, spreading)
         return StackedPrediction(heads, [nodes for _, nodes in self.fold_nodes], beside)

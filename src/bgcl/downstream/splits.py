@@ -48,7 +48,7 @@ def splits(data: "Data", protocol: str = "grace", count: int | None = None, seed
     - `development`: the same as `grace` within a fixed half of the nodes, on which settings may be chosen.
 
     A random split has two training nodes of every class. Where chance would give fewer, nodes of the class change
-    places with nodes of larger classes.
+    places with nodes of larger classes. If labels are numbers, or a node may have several, chance alone decides.
 
     The same seed gives the same splits, for every method and every `count`.
 
@@ -97,7 +97,7 @@ def usual_protocol(data: "Data") -> str:
         return "wikics" if name == "wikics" else "bgrl"
     labels = _groups_of(data)
     counts = np.bincount(labels[labels >= 0])
-    if has_numbers(data):  # a head and its intervals need some tens of training nodes
+    if has_numbers(data) or has_label_sets(data):  # a head and its intervals need some tens of training nodes
         return "grace" if 0.1 * counts.sum() >= FEW_NUMBERS else "half"
     # Of few labels, a tenth has not two nodes of every class.
     return "grace" if np.minimum(counts, PAIR).sum() <= max(int(0.1 * counts.sum()), PAIR) else "half"
@@ -110,6 +110,11 @@ def labels_of(data: "Data") -> Array:
     if data.y is None:
         raise BGCLError("The graph has no labels (data.y). A classifier needs labels for training and testing.")
     labels: Array = data.y.cpu().numpy()
+    if has_label_sets(data):
+        raise BGCLError(
+            "A node may have several labels here (data.y has several columns), and this needs one: use "
+            "bgcl.downstream.predict_label_sets or evaluate_label_sets."
+        )
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise BGCLError(f"data.y must hold one class number for each node. Got {labels.dtype} of shape {labels.shape}.")
     if not (labels >= 0).any():
@@ -121,6 +126,42 @@ def has_numbers(data: "Data") -> bool:
     """Whether the labels are numbers to predict, and not classes."""
     y = getattr(data, "y", None)
     return y is not None and bool(y.is_floating_point()) and y.dim() == 1
+
+
+SHARES = {"grace": 10, "bgrl": 10, "bgrl-20": 20, "half": 50}  # % of the labeled nodes that train in a random split
+
+
+def in_words(protocol: str, count: int) -> str:
+    """A number of splits of a protocol, with what it means.
+
+    >>> in_words("grace", 50), in_words("public", 1)
+    ('50 splits of the protocol grace (10 % of the labeled nodes train)', '1 split of the protocol public')
+    """
+    share = f" ({SHARES[protocol]} % of the labeled nodes train)" if protocol in SHARES else ""
+    return f"{count} split{'' if count == 1 else 's'} of the protocol {protocol}{share}"
+
+
+def has_label_sets(data: "Data") -> bool:
+    """Whether a node may have several labels: `data.y` has a column for each."""
+    y = getattr(data, "y", None)
+    return y is not None and y.dim() == 2 and y.shape[1] > 1
+
+
+def label_sets_of(data: "Data", *, may_be_empty: bool = False) -> Array:
+    """Which labels each node has, `(N, L)`: 1 or 0, and -1 in all columns of a node whose labels are not known."""
+    if not has_label_sets(data):
+        raise BGCLError("data.y must have a column for each label, with 1 for nodes that have it and 0 for others.")
+    y = np.asarray(data.y.cpu().numpy(), dtype=np.float64)
+    unknown = np.isnan(y) | (y < 0)
+    if (~unknown & (y != 0) & (y != 1)).any():
+        node = int(np.flatnonzero((~unknown & (y != 0) & (y != 1)).any(1))[0])
+        raise BGCLError(f"data.y: a value of node {node} is neither 1 (it has the label) nor 0 (it has not).")
+    if (unknown.any(1) & ~unknown.all(1)).any():
+        node = int(np.flatnonzero(unknown.any(1) & ~unknown.all(1))[0])
+        raise BGCLError(f"data.y: some labels of node {node} are unknown and others are not. Give all or none.")
+    if unknown.all() and not may_be_empty:
+        raise BGCLError("No node is labeled: all values of data.y are negative or NaN. Label some nodes.")
+    return np.where(unknown, -1, y).astype(np.int64)
 
 
 def numbers_of(data: "Data", *, may_be_empty: bool = False) -> Array:
@@ -136,7 +177,9 @@ def numbers_of(data: "Data", *, may_be_empty: bool = False) -> Array:
 
 
 def _groups_of(data: "Data") -> Array:
-    """Classes as `labels_of` has them; numbers are one group, `(N,)`, -1 for nodes without a label."""
+    """Classes as `labels_of` has them; numbers and sets of labels are one group, `(N,)`, -1 for no label."""
+    if has_label_sets(data):
+        return np.where(label_sets_of(data)[:, 0] < 0, -1, 0)
     return np.where(np.isnan(numbers_of(data)), -1, 0) if has_numbers(data) else labels_of(data)
 
 
