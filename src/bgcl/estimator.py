@@ -91,6 +91,7 @@ class BGCL(ReadyModel, HistoryPlots):
         draw_scale: embeddings are drawn at this fraction of the drop rates; None: at rates that are inferred for draws.
         seed: seed of every random number.
         device: device to compute on.
+        precision: "bfloat16" multiplies the matrices of a training step in numbers of 16 bits; None: in those of 32.
         memory_budget: MiB of similarities that a step may keep.
 
     Attributes:
