@@ -8,6 +8,7 @@ import typer
 from bgcl.cli.floors_shown import beside, floors_of_fold
 from bgcl.cli.known_nodes import HowToPredict, known_graph
 from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
+from bgcl.cli.many import leave_to_main
 from bgcl.cli.numbers import facts_of
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
@@ -29,6 +30,7 @@ from bgcl.cli.options import (
     Level,
     OtherGraph,
     OtherNodes,
+    Processes,
     Quiet,
     RunFolder,
     Samples,
@@ -65,6 +67,7 @@ def predict(
     floors: Floors = True,
     spread_labels: SpreadLabels = None,
     spreadsheet_safe: SpreadsheetSafe = False,
+    processes: Processes = None,
     keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
@@ -104,6 +107,7 @@ def predict(
             model, data, None, run=run, graph=graph, labels_from=labels_from, wanted=novelty, quiet=quiet
         )
         trust = trust_in_numbers(model, data, numbers, promises, known=known, seed=seed, quiet=quiet)
+        leave_to_main()
         columns = numbers.columns() | trust.columns
         write_table(out, columns, spreadsheet_safe=spreadsheet_safe)
         of_numbers, sentence = facts_of(numbers, promises.share)
@@ -123,9 +127,10 @@ def predict(
             model, data, found, run=run, graph=graph, labels_from=labels_from, wanted=novelty, quiet=quiet,
             how=HowToPredict(samples, seed, kept, show),
         )  # fmt: skip
-        with_floors = floors and labels_from is None and model.in_blocks(data) is None
+        with_floors = floors and model.team.is_main and labels_from is None and model.in_blocks(data) is None
         compared = beside(found, data, floors_of_fold(data, kept)) if with_floors else {}
     trust = trust_in_classes(model, data, found, promises, known=known, seed=seed, quiet=quiet)
+    leave_to_main()
     columns = found.columns() | trust.columns
     if of_classes:  # a label that was left out is still the label of its node
         columns["label"] = class_names(given.of_nodes(len(found.label)), given.names)
