@@ -129,6 +129,15 @@ def bench_loss_against_products() -> tuple[float, float, float]:
     return ratio(lambda: contrastive_loss(o, t, 0.7).backward(), products, turns=5)
 
 
+def bench_bfloat16() -> tuple[float, float, float]:
+    o, t = projections()
+
+    def step(products: torch.dtype | None) -> None:
+        contrastive_loss(o, t, 0.7, products=products).backward()
+
+    return ratio(lambda: step(torch.bfloat16), lambda: step(None), turns=5)
+
+
 def bench_propagation() -> tuple[float, float, float]:
     nodes, entries, width = 7650, 246_000, 256
     generator = torch.Generator().manual_seed(0)
@@ -303,6 +312,7 @@ BENCHES = {
     "epoch": ("epoch of BGCL on Cora, both steps", "epoch of GRACE with PyG", "s", bench_epoch, 0.9),
     "loss": ("tiled loss, N = 7,650, d = 256", "dense loss", "s", bench_loss_against_dense, 0.35),
     "products": ("tiled loss, same size", "only its products and exponentials", "s", bench_loss_against_products, 1.3),
+    "bfloat16": ("tiled loss, same size, products in bfloat16", "in float32", "s", bench_bfloat16, 0.8),
     "propagation": ("propagation, forward and backward", "CSR product, forward", "s", bench_propagation, 4.0),
     "draws": ("500 draws of embeddings of Cora", "500 passes of PyG's encoder", "s", bench_draws, 0.8),
     "evaluate": ("evaluate, 50 splits, 100 draws", "evaluation of GRACE", "s", bench_evaluate, 0.25),

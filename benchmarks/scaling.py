@@ -2,8 +2,8 @@
 
 Graphs of `bgcl data make` (average degree 20, 128 attributes) are made and packed in FOLDER. Each measurement is a
 process of its own with one thread. Times are those of the processor, so that other work on the machine counts little.
-Results are added to `results/scaling.json`; what is there is not measured again. `--page` writes them into
-`docs/scaling.md`, together with the costs of a graph of 111 million nodes that follow from them.
+Results are added to `results/scaling.json` (`--results`); what is there is not measured again. `--page` writes them
+into `docs/scaling.md`, together with the costs of a graph of 111 million nodes that follow from them.
 """
 
 import argparse
@@ -57,6 +57,7 @@ def make(folder: Path, nodes: int) -> dict[str, Any]:
 def epoch(folder: Path, nodes: int, mode: str) -> dict[str, Any]:
     """One epoch of training on a packed graph."""
     import bgcl
+    from bgcl.model.global_step import NUMBERS
     from bgcl.model.network import Network
     from bgcl.model.training import Training
     from bgcl.ready_model import fit_graph, is_dense, ready_graph
@@ -74,7 +75,11 @@ def epoch(folder: Path, nodes: int, mode: str) -> dict[str, Any]:
     training = Training(network, ready.batches(settings), settings)
     before, start = peak(), processor()
     record = training.step()
-    return {"epoch": processor() - start, "peak": peak(), "peak before": before, "wall": record.seconds}
+    seconds = processor() - start
+    gradient = 4 * (sum(parameter.numel() for parameter in training.theta_w) + NUMBERS)  # bytes that a step adds up
+    return {
+        "epoch": seconds, "peak": peak(), "peak before": before, "wall": record.seconds, "gradient": gradient,
+    }  # fmt: skip
 
 
 def draw(folder: Path, nodes: int) -> dict[str, Any]:
@@ -132,9 +137,9 @@ def in_a_process(folder: Path, what: str, *arguments: object) -> dict[str, Any]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def measure(folder: Path, sizes: list[int]) -> None:
+def measure(folder: Path, sizes: list[int], results: Path) -> None:
     """Measure what is not in the results yet, and write them after each measurement."""
-    known = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    known = json.loads(results.read_text("utf-8")) if results.exists() else {}
     wanted: list[tuple[str, Callable[[], dict[str, Any]]]] = [
         (f"dense {nodes}", lambda nodes=nodes: in_a_process(folder, "dense", nodes)) for nodes in DENSE
     ]
@@ -143,6 +148,8 @@ def measure(folder: Path, sizes: list[int]) -> None:
         for mode in MODES:
             wanted.append((f"{mode} {nodes}", lambda n=nodes, mode=mode: in_a_process(folder, "epoch", n, mode)))
         wanted.append((f"draw {nodes}", lambda nodes=nodes: in_a_process(folder, "draw", nodes)))
+    from bgcl.files import write_text
+
     for name, measurement in wanted:
         kind, nodes = name.split()
         there = (folder / f"pack-{nodes}" / "pack.json").exists()
@@ -150,26 +157,27 @@ def measure(folder: Path, sizes: list[int]) -> None:
             continue
         known[name] = measurement()
         print(name, known[name], flush=True)
-        RESULTS.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
+        write_text(results, json.dumps(known, indent=1) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", help="where graphs are made")
     parser.add_argument("--sizes", type=float, nargs="+", default=SIZES, help="numbers of nodes")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="file of what was measured")
     parser.add_argument("--page", action="store_true", help="write the results into docs/scaling.md")
     parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.page:
         from scaling_page import write_page
 
-        write_page(json.loads(RESULTS.read_text("utf-8")), PAGE)
+        write_page(json.loads(arguments.results.read_text("utf-8")), PAGE)
         return
     if arguments.folder is None:
         parser.error("Name a folder, in which graphs are made.")
     arguments.folder.mkdir(parents=True, exist_ok=True)
     if arguments.one is None:
-        measure(arguments.folder, [int(size) for size in arguments.sizes])
+        measure(arguments.folder, [int(size) for size in arguments.sizes], arguments.results)
         return
     import torch
 

@@ -3,7 +3,7 @@
 import contextlib
 import copy
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, Self, SupportsIndex
 
@@ -91,6 +91,7 @@ class BGCL(ReadyModel, HistoryPlots):
         draw_scale: embeddings are drawn at this fraction of the drop rates; None: at rates that are inferred for draws.
         seed: seed of every random number.
         device: device to compute on.
+        precision: "bfloat16" multiplies the matrices of a training step in numbers of 16 bits; None: in those of 32.
         memory_budget: MiB of similarities that a step may keep.
 
     Attributes:
@@ -187,13 +188,21 @@ class BGCL(ReadyModel, HistoryPlots):
         settings = self.settings_ if scale is None else self.settings_.with_changes(draw_scale=scale)
         start, scale = seed_or(seed, settings.seed), settings.draw_scale
         few = None if nodes is None else torch.from_numpy(node_numbers("nodes", nodes, data.num_nodes)).long()
-        if few is not None and reach_of(network) is not None:
-            return draws_of_nodes(network, graph, few.to(settings.device), count, start, scale=scale, hard=hard)
-        if (blocks := self.in_blocks(data)) is not None:
-            found = blocks.draws(network, count, start, scale=scale, hard=hard)
-        else:
-            found = draws(network, graph, count, start, scale=scale, hard=hard, alike=self._alike(data))
-        return found if few is None else rows_of_draws(found, few)
+        how: dict[str, Any] = {"scale": scale, "hard": hard}
+
+        def numbered(numbers: Iterable[int]) -> Iterator[Tensor]:
+            if few is not None and reach_of(network) is not None:
+                return draws_of_nodes(network, graph, few.to(settings.device), numbers, start, **how)
+            if (blocks := self.in_blocks(data)) is not None:
+                found = blocks.draws(network, numbers, start, **how)
+            else:
+                found = draws(network, graph, numbers, start, alike=self._alike(data), **how)
+            return found if few is None else rows_of_draws(found, few)
+
+        if self.team.size == 1:
+            return numbered(range(count))
+        rows = data.num_nodes if few is None else len(few)
+        return self.team.in_turn(count, numbered, (rows, sum(self.parts_)), settings.device)
 
     def moments(
         self, data: Data, samples: int = 100, *, scale: float | None = None, hard: bool = False, seed: int | None = None

@@ -71,6 +71,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         draw_scale: float | Default | None = DEFAULT,
         seed: int | Default = DEFAULT,
         device: str = DEFAULT,
+        precision: Literal["bfloat16"] | Default | None = DEFAULT,
         memory_budget: int | Default = DEFAULT,
     ) -> None:  # fmt: skip
         self.preset = preset
@@ -119,6 +120,7 @@ class BGCLParameters(BaseEstimator):  # type: ignore[misc]
         self.draw_scale = draw_scale
         self.seed = seed
         self.device = device
+        self.precision = precision
         self.memory_budget = memory_budget
 
     def settings_for(self, data: Data) -> Settings:

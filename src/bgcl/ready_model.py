@@ -13,6 +13,7 @@ from bgcl.model.network import Alike, Network
 from bgcl.model.scaling import are_dense_numbers
 from bgcl.packed.ready import PackedReady, works_in_blocks
 from bgcl.parameters import BGCLParameters
+from bgcl.processes.team import Team
 from bgcl.ready_graph import GraphMemo, ReadyGraph
 from bgcl.settings import Settings
 
@@ -38,6 +39,7 @@ class ReadyModel(BGCLParameters):
     network_: Network
     settings_: Settings
     graph_: GraphFacts
+    team = Team()  # processes that have the same model, call the same methods, and share the draws
 
     def in_blocks(self, data: Data) -> PackedReady | None:
         """A packed graph that is computed in blocks; None if the graph is computed in memory."""

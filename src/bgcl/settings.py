@@ -197,6 +197,11 @@ class RuntimeSettings(CheckedSettings):
 
     seed: Whole = Field(default=0, ge=0, lt=2**63, description="seed of every random number")
     device: str = Field(default="cpu", pattern="^(cpu|cuda|mps|xpu)(:[0-9]+)?$", description="cpu, cuda, mps or xpu")
+    precision: Literal["bfloat16"] | None = Field(
+        default=None,
+        description="numbers in which a training step multiplies matrices: bfloat16 is faster where the processor has "
+        "it, and has 8 bits of precision; None: float32",
+    )
     memory_budget: Whole = Field(default=1024, ge=0, le=1 << 20, description="MiB of similarities that a step may keep")
 
 

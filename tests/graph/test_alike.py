@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bgcl.graph import alike
 from bgcl.graph.alike import NEAREST, SOFTNESS, among_alike, connected_rows, nearest, references
 from bgcl.graph.prepared import PreparedGraph
+from bgcl.graph.sparse import Pattern
 from small import dense_connections, make_graph, random_adjacency, random_features, seeded
 
 
@@ -102,3 +103,20 @@ def test_rows_that_are_made_a_few_at_a_time_are_those_made_at_once():
         some = [connected_rows(graph, pairs, i, min(i + 7, 40), and_neighbors=and_neighbors) for i in range(0, 40, 7)]
         for one, pieces in zip(whole, zip(*some, strict=True), strict=True):
             assert torch.equal(one, torch.cat(pieces))
+
+
+def test_a_graph_with_numbers_of_32_bits_has_the_connections_of_one_with_64():
+    """A block of 4,096 rows of 600,000 nodes has more pairs than 32 bits can count."""
+    nodes = 600_000
+    itself = torch.arange(nodes)
+    column = torch.stack([itself, (itself + 1) % nodes], 1).sort(1).values.flatten()
+    pointer = torch.arange(nodes + 1) * 2
+    found = alike.Nearest(((itself + 2) % nodes)[:, None], torch.full((nodes, 1), 0.5))
+    rows = {}
+    for kind in (torch.int32, torch.int64):
+        graph = PreparedGraph(Pattern(pointer.to(kind), column.to(kind), nodes), torch.empty(nodes, 0))
+        rows[kind] = connected_rows(graph, found, 4096, 8192, and_neighbors=True)
+    for one, other in zip(*rows.values(), strict=True):
+        assert torch.equal(one.to(other.dtype), other)
+    counts, columns, _ = rows[torch.int64]
+    assert columns[counts[:-1].sum() :].tolist() == [8189, 8191, 8192, 8193]  # of the last row

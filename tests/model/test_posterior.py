@@ -72,7 +72,7 @@ def test_draws_come_from_the_two_views_in_turn(hard: bool) -> None:
     network, graph = network_dropping("connections at 0/1"), random_graph(double=False)
     kept, dropped = network.encoder(graph).detach(), torch.relu(network.encoder.layers[1].bias.detach()).expand(8, 4)
     assert not torch.allclose(kept, dropped)
-    sampled = list(draws(network, graph, 5, 0, scale=1.0, hard=hard))
+    sampled = list(draws(network, graph, range(5), 0, scale=1.0, hard=hard))
     for i, draw in enumerate(sampled):
         torch.testing.assert_close(draw, dropped if i % 2 else kept)
     assert len(sampled) == 5
@@ -84,8 +84,8 @@ def test_draws_are_masked_encoders_that_follow_their_noise(scale: float, mask_va
     # The scale is an argument: the setting of the same name is not used.
     network = network_dropping("connections in 2 blocks", mask_values=mask_values, draw_scale=0.01)
     graph = random_graph(double=False)
-    sampled = torch.stack(list(draws(network, graph, 4, 0, scale=scale, hard=False)))
-    again = torch.stack(list(draws(network, graph, 4, 0, scale=scale, hard=False)))
+    sampled = torch.stack(list(draws(network, graph, range(4), 0, scale=scale, hard=False)))
+    again = torch.stack(list(draws(network, graph, range(4), 0, scale=scale, hard=False)))
     assert torch.equal(sampled, again)
     noise = [CountedNoise.of_draw(0, i) for i in range(4)]
     by_hand = torch.stack(
@@ -99,7 +99,7 @@ def test_draws_are_masked_encoders_that_follow_their_noise(scale: float, mask_va
 def test_a_stream_of_draws_does_not_turn_off_gradients_in_the_loop_over_it() -> None:
     network, graph = network_dropping("connections"), random_graph(double=False)
     weight = torch.ones((), requires_grad=True)
-    for draw in draws(network, graph, 2, 0, scale=1.0, hard=False):
+    for draw in draws(network, graph, range(2), 0, scale=1.0, hard=False):
         assert not draw.requires_grad
         assert (weight * draw).sum().requires_grad
 
@@ -115,7 +115,7 @@ def test_draws_are_made_at_a_fraction_of_the_rates_of_training(scale: float) -> 
         network.encoder.layers[0].bias.fill_(1.0)
     nodes = 2000
     graph = make_graph(np.zeros((nodes, nodes)), np.ones((nodes, 1)), double=False)
-    sampled = list(draws(network, graph, 2, 0, scale=scale, hard=True))
+    sampled = list(draws(network, graph, range(2), 0, scale=scale, hard=True))
     for i, (rate, draw) in enumerate(zip((0.6, 0.9), sampled, strict=True)):
         noise = CountedNoise.of_draw(0, i).of("mask", 0, 0).edges(graph)
         torch.testing.assert_close(draw, torch.where(noise > scale * rate, 3.0, 1.0))
@@ -131,8 +131,8 @@ def test_hard_draws_use_masks_of_zeros_and_ones() -> None:
         network.encoder.layers[0].bias.fill_(1.0)
     graph = random_graph(1, 1, double=False)
     graph.features.fill_(1.0)
-    hard = {float(draw) for draw in draws(network, graph, 40, 0, scale=1.0, hard=True)}
-    relaxed = np.array([float(draw) for draw in draws(network, graph, 40, 0, scale=1.0, hard=False)])
+    hard = {float(draw) for draw in draws(network, graph, range(40), 0, scale=1.0, hard=True)}
+    relaxed = np.array([float(draw) for draw in draws(network, graph, range(40), 0, scale=1.0, hard=False)])
     assert hard == {1.0, 3.0}
     assert len(set(relaxed)) > 30
     assert ((relaxed >= 1) & (relaxed <= 3)).all()
@@ -149,7 +149,7 @@ def default_network() -> tuple[Network, PreparedGraph]:
 @pytest.mark.parametrize("hard", [False, True])
 def test_draws_of_embeddings_in_parts_follow_their_noise(hard: bool) -> None:
     network, graph = default_network()
-    sampled = torch.stack(list(draws(network, graph, 4, 0, scale=0.7, hard=hard)))
+    sampled = torch.stack(list(draws(network, graph, range(4), 0, scale=0.7, hard=hard)))
     noise = [CountedNoise.of_draw(0, i) for i in range(4)]
     by_hand = [network.draw(view, graph, each, scale=0.7, hard=hard) for view, each in zip("otot", noise, strict=True)]
     assert torch.equal(sampled, torch.stack(by_hand))

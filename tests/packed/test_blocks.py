@@ -72,8 +72,8 @@ def test_positions_span_the_same_space_in_blocks(pack):
 
 def test_draws_in_blocks_are_those_of_the_whole_graph_in_memory(pack):
     (network, in_memory), (_, in_blocks) = both(pack)
-    whole = list(draws(network, in_memory.scaled, 3, 7, scale=None, hard=False))
-    pieces = list(in_blocks.draws(network, 3, 7, scale=None, hard=False))
+    whole = list(draws(network, in_memory.scaled, range(3), 7, scale=None, hard=False))
+    pieces = list(in_blocks.draws(network, range(3), 7, scale=None, hard=False))
     for one, other in zip(whole, pieces, strict=True):
         torch.testing.assert_close(other, one, atol=1e-6, rtol=0)
     with torch.no_grad():

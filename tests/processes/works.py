@@ -1,17 +1,19 @@
 """What the two processes of the tests do."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from bgcl import BGCL, BGCLError
+from bgcl import BGCL, BGCLError, evaluate, example_graph, load, predict
 from bgcl.data.pyg import check_graph
 from bgcl.fitting import epochs
 from bgcl.graph.prepared import prepare
 from bgcl.model.global_step import Source, steps_of
 from bgcl.model.network import Network
 from bgcl.model.training import Training
+from bgcl.packed.moments import write_embeddings
 from bgcl.processes.team import Team
 from bgcl.ready_graph import ReadyGraph
 from bgcl.settings import Settings
@@ -111,3 +113,65 @@ class Running(torch.nn.Module):
 def fit_with_running_statistics() -> int:
     model = BGCL(encoder=Running(), drop=["entries at 0.2"], epochs=1, batches_per_step=2)
     return len(model.fit(tiny_graph(), progress=False).history_)
+
+
+def fitted(data: Any, *, shared: bool, **settings: Any) -> BGCL:
+    """A small model of the default's kind, whose draws all processes share."""
+    settings = {"widths": (8, 4), "part_width": 5, "epochs": 1, **settings}
+    model = _alone(settings, data)
+    model.team = Team.current() if shared else Team()
+    return model
+
+
+def _alone(settings: dict, data: Any) -> BGCL:
+    """A model that each process fits for itself, with the code of a process alone."""
+    current = Team.current
+    Team.current = Team  # type: ignore[method-assign, assignment]
+    try:
+        return BGCL(**settings).fit(data, progress=False)
+    finally:
+        Team.current = current  # type: ignore[method-assign]
+
+
+def drawn(count: int, nodes: list[int] | None, shared: bool = True) -> Any:
+    """Draws of the tiny graph, of all nodes or of some."""
+    graph = tiny_graph()
+    return fitted(graph, shared=shared).sample(graph, count, nodes=nodes).numpy()
+
+
+def evaluated(splits: int, shared: bool = True) -> list[dict]:
+    """An evaluation on the example graph."""
+    data = example_graph()
+    found = evaluate(fitted(data, shared=shared), data, "bgrl", splits, samples=5)
+    return [{"test": each.test, "label": each.label, **vars(each.uncertainty)} for each in found]
+
+
+def predicted(shared: bool = True) -> dict:
+    """Predictions for the nodes of the example graph."""
+    data = example_graph()
+    found = predict(fitted(data, shared=shared), data, samples=5)
+    return {"astd": found.astd, **vars(found.uncertainty)}
+
+
+def of_pack(folder: str, shared: bool = True) -> dict:
+    """What an evaluation and predictions find for a packed graph."""
+    data = load(folder)
+    model = fitted(data, shared=shared, until_settled=False)
+    (split,), found = evaluate(model, data, "half", 1, samples=5), predict(model, data, samples=5)
+    return {
+        "split": split.uncertainty.probability,
+        "votes": split.uncertainty.variation_ratio,
+        **vars(found.uncertainty),
+    }
+
+
+def embedded(folder: str, out: str, samples: int, shared: bool = True) -> list:
+    """What is written of the embeddings of a packed graph."""
+    data = load(folder)
+    model = fitted(data, shared=shared, until_settled=False)
+    blocks = model.in_blocks(data)
+    return [
+        write_embeddings(
+            blocks.embedder_of(model.network_), Path(out), samples=samples, seed=3, scale=None, team=model.team
+        )
+    ]

@@ -1,5 +1,6 @@
 """All commands, and what every one of them refuses: an empty value, and an option that is given twice."""
 
+import contextlib
 from collections import Counter
 from typing import Annotated, Any
 
@@ -7,6 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from bgcl.cli import data, demo, embed, evaluate, inspect, predict, rank, report, reproduce, train
+from bgcl.cli.many import sharing
 from bgcl.cli.sign_of_life import SignOfLife
 from bgcl.errors import BGCLError
 
@@ -37,7 +39,10 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         silent = ctx.params.get("quiet") or ctx.params.get("json")
-        with SignOfLife(str(ctx.info_name), wanted=not silent):
+        with contextlib.ExitStack() as stack:
+            if "processes" in ctx.params and ctx.info_name != "train":  # which does more, and so does it itself
+                stack.enter_context(sharing(ctx.params["processes"]))
+            stack.enter_context(SignOfLife(str(ctx.info_name), wanted=not silent))
             return super().invoke(ctx)
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bgcl.cli.many import leave_to_main
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
     DrawSeed,
@@ -12,6 +13,7 @@ from bgcl.cli.options import (
     Keep,
     OtherGraph,
     OtherNodes,
+    Processes,
     Quiet,
     RunFolder,
     Samples,
@@ -51,6 +53,7 @@ def embed(
     graph: OtherGraph = None,
     nodes: OtherNodes = None,
     spreadsheet_safe: SpreadsheetSafe = False,
+    processes: Processes = None,
     keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
@@ -107,6 +110,7 @@ def embed(
             found = running.moments()
             if kept is not None:
                 kept.keep_moments(data, seed, found, hard)
+    leave_to_main()
     parts = {"mean": found.mean, "std": found.std, "astd": found.astd}
     arrays: dict[str, Any] = {"ids": storable(data.ids)} if "ids" in data else {}
     arrays |= {name: tensor.cpu().numpy() for name, tensor in parts.items()}
@@ -140,8 +144,9 @@ def _in_pieces(
         )
     shapes = write_embeddings(
         blocks.embedder_of(model.network_), out, samples=samples, seed=model.settings_.seed if seed is None else seed,
-        scale=model.settings_.draw_scale, hard=hard, draws=draws, progress=not (quiet or json),
+        scale=model.settings_.draw_scale, hard=hard, draws=draws, progress=not (quiet or json), team=model.team,
     )  # fmt: skip
+    leave_to_main()
     if json:
         print_json({"folder": str(out), "arrays": {name: list(shape) for name, shape in shapes.items()}})
     else:

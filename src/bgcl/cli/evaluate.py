@@ -9,6 +9,7 @@ from bgcl.cli.class_tables import class_facts, print_classes
 from bgcl.cli.floors_shown import floor_rows, floors_of_fold
 from bgcl.cli.label_sets import evaluate_label_sets, refuse_for_label_sets
 from bgcl.cli.later_labels import LabelChoice, relabeled, settled
+from bgcl.cli.many import leave_to_main
 from bgcl.cli.numbers import evaluate_numbers
 from bgcl.cli.opening import kept_in, open_run
 from bgcl.cli.options import (
@@ -26,6 +27,7 @@ from bgcl.cli.options import (
     LaterTask,
     LaterUnknown,
     ManySamples,
+    Processes,
     Quiet,
     SmallClasses,
     SpreadLabels,
@@ -107,6 +109,7 @@ def evaluate(
     many_labels: LaterMany = None,
     small_classes: SmallClasses = SMALL,
     spread_labels: SpreadLabels = None,
+    processes: Processes = None,
     keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
@@ -146,6 +149,8 @@ def evaluate(
     facts: dict[str, Any] = {"runs": [str(run) for run in runs], "graph": first.graph_.name, "protocol": chosen}
     facts |= of_labels | {"settings": [model.settings_.to_json() for model, _ in opened], "versions": versions()}
     if shift is not None:
+        if first.team.size > 1:
+            raise BGCLError("One process evaluates a shift: leave out --processes, or --shift.")
         evaluate_shifts(
             first, data, shift, {k: v for k, v in facts.items() if k != "protocol" or shift not in PROPERTIES},
             protocol=None if shift in PROPERTIES else chosen, splits=splits, samples=samples, seed=seed, out=out,
@@ -158,7 +163,7 @@ def evaluate(
         })  # fmt: skip
         evaluate_label_sets(
             [model for model, _ in opened], graphs, facts, splits=splits, samples=how["samples"], seed=seed,
-            spread_labels=spread_labels, floors=floors, out=out, show=show, json=json,
+            spread_labels=spread_labels, floors=floors is not False, out=out, show=show, json=json,
         )  # fmt: skip
         return
     if has_numbers(data):
@@ -182,6 +187,7 @@ def evaluate(
                 spread_labels=spread_labels, **how,
             )  # fmt: skip
         results.append(found)
+    leave_to_main()
     scores = summary(results)
     facts |= {"splits": len(results[0]), **how}
     facts |= class_facts([result for run in results for result in run], getattr(data, "classes", None))

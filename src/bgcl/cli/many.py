@@ -1,18 +1,27 @@
 """Commands in several processes: `--processes`, and processes that torchrun has started."""
 
+import contextlib
+import os
 import sys
+from collections.abc import Iterator
+
+import typer
 
 from bgcl.errors import BGCLError
-from bgcl.processes.joining import started_together
+from bgcl.processes.joining import joined, started_together
 from bgcl.processes.launch import REFUSED, launch
 
 MOST = 1024  # processes on one machine
 
 
-def in_processes(processes: int | None) -> int | None:
+def in_processes(processes: int | None, *, again: bool = True) -> int | None:
     """Run this command in several processes, if that is asked for, and return its exit code.
 
     None: this process is one of several, or the only one. It has to do the work.
+
+    Args:
+        processes: how many; None: as many as there are.
+        again: whether all start again if one dies.
     """
     if processes is None:
         return None
@@ -23,7 +32,32 @@ def in_processes(processes: int | None) -> int | None:
         raise BGCLError(
             f"torchrun has started {together} processes, so --processes {processes} does not fit: leave it out."
         )
-    return launch(run_command, sys.argv[1:], processes) if processes > together else None
+    return launch(run_command, sys.argv[1:], processes, again=again) if processes > together else None
+
+
+@contextlib.contextmanager
+def sharing(processes: int | None) -> Iterator[None]:
+    """Work as one of several processes that share the draws of a command. All but the main process are silent.
+
+    Raises:
+        typer.Exit: the work has been done in other processes, which this one has started.
+    """
+    if (code := in_processes(processes, again=False)) is not None:
+        raise typer.Exit(code)
+    with joined() as team, contextlib.ExitStack() as stack:
+        if not team.is_main:
+            nothing = stack.enter_context(open(os.devnull, "w"))
+            stack.enter_context(contextlib.redirect_stdout(nothing))
+            stack.enter_context(contextlib.redirect_stderr(nothing))
+        yield
+
+
+def leave_to_main() -> None:
+    """End this process without error, unless it is the main one, which prints and writes."""
+    from bgcl.processes.team import Team
+
+    if not Team.current().is_main:
+        raise typer.Exit(0)
 
 
 def run_command(arguments: list[str]) -> int:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bgcl.cli.many import leave_to_main
 from bgcl.cli.printing import print_json, print_table, say
 from bgcl.progress import counted
 
@@ -38,6 +39,7 @@ def evaluate_numbers(
         evaluate(model, data, facts["protocol"], splits, samples=samples, seed=seed, progress=show)
         for model, data in zip(models, graphs, strict=True)
     ]
+    leave_to_main()
     scores = summary(results)  # type: ignore[arg-type]
     facts |= {"task": "numbers", "splits": len(results[0]), "samples": samples}
     if out is not None:

@@ -95,9 +95,11 @@ def is_graph_of(recipe: "Recipe | None", graph: str) -> bool:
 def open_run(run: Path, graph: str | None, quiet: bool) -> "tuple[BGCL, Data]":
     """Load the model of a run and its training graph, which the user has to name only if it has moved."""
     from bgcl.estimator import BGCL
+    from bgcl.processes.team import Team
 
     with stage("reading the run"):
         model = BGCL.load(run)
+    model.team = Team.current()
     data = graph_of(model, run, graph, None, quiet)
     try:
         model.check_trained_on(data)
@@ -118,16 +120,21 @@ def open_run_on(run: Path, graph: str | None, nodes: str | None, quiet: bool) ->
             raise BGCLError("--nodes belongs to the edges that --graph names: give --graph too, or leave out --nodes.")
         return open_run(run, graph, quiet)
     from bgcl.estimator import BGCL
+    from bgcl.processes.team import Team
 
     with stage("reading the run"):
         model = BGCL.load(run)
+    model.team = Team.current()
     return model, graph_of(model, run, graph, nodes, quiet)
 
 
 @contextmanager
 def kept_in(run: Path, model: "BGCL", keep: bool, quiet: bool) -> "Iterator[KeptResults | None]":
-    """What earlier commands kept in a run, None if the user wants none. At the end, say what could not be kept."""
-    if not keep:
+    """What earlier commands kept in a run, None if the user wants none. At the end, say what could not be kept.
+
+    Of several processes none has it, because all of them have to make the same draws.
+    """
+    if not keep or model.team.size > 1:
         yield None
         return
     from bgcl.downstream.kept_results import KeptResults

@@ -298,6 +298,13 @@ SpreadLabels = Annotated[
                  "are of one graph, and it is no pack."),
 ]  # fmt: skip
 TABLE_FILE = "File to write: .csv, .parquet or .json."
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        help="Processes on this machine that share the draws. Nothing is kept in the run then. Default: 1, or as many "
+        "as torchrun has started."
+    ),
+]
 SpreadsheetSafe = Annotated[
     bool,
     typer.Option("--spreadsheet-safe", help="In a .csv file, put ' before text that a spreadsheet would compute, such "

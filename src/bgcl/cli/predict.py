@@ -10,6 +10,7 @@ from bgcl.cli.known_nodes import HowToPredict, known_graph, novelty_columns, nov
 from bgcl.cli.label_sets import facts_of as facts_of_sets
 from bgcl.cli.label_sets import refuse_for_label_sets
 from bgcl.cli.later_labels import LabelChoice, refuse_small_classes, relabeled, settled, training_labels
+from bgcl.cli.many import leave_to_main
 from bgcl.cli.numbers import facts_of
 from bgcl.cli.opening import kept_in, open_run_on
 from bgcl.cli.options import (
@@ -32,6 +33,7 @@ from bgcl.cli.options import (
     Level,
     OtherGraph,
     OtherNodes,
+    Processes,
     Quiet,
     RunFolder,
     Samples,
@@ -69,6 +71,7 @@ def predict(
     floors: Floors = None,
     spread_labels: SpreadLabels = None,
     spreadsheet_safe: SpreadsheetSafe = False,
+    processes: Processes = None,
     keep: Keep = True,
     quiet: Quiet = False,
     json: Json = False,
@@ -133,6 +136,7 @@ def predict(
             model, data, None, run=run, graph=graph, labels_from=labels_from, wanted=novelty, quiet=quiet
         )
         trust = trust_in_numbers(model, data, numbers, promises, known=known, seed=seed, quiet=quiet)
+        leave_to_main()
         columns = numbers.columns() | trust.columns
         write_table(out, columns, spreadsheet_safe=spreadsheet_safe)
         of_numbers, sentence = facts_of(numbers, promises.share)
@@ -163,9 +167,10 @@ def predict(
             model, data, found, run=run, graph=graph, labels_from=labels_from, wanted=novelty, quiet=quiet,
             how=HowToPredict(samples, seed, kept, show),
         )  # fmt: skip
-        with_floors = floors is not False and labels_from is None and not blocks
+        with_floors = floors is not False and model.team.is_main and labels_from is None and not blocks
         compared = beside(found, data, floors_of_fold(data, kept)) if with_floors else {}
     trust = trust_in_classes(model, data, found, promises, known=known, seed=seed, quiet=quiet)
+    leave_to_main()
     columns = found.columns() | trust.columns
     if of_classes:  # a label that was left out is still the label of its node
         columns["label"] = class_names(given.of_nodes(len(found.label)), given.names)

@@ -6,7 +6,7 @@ whole rows.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from bgcl.downstream.splits import Split
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import Accumulator, Uncertainty
 from bgcl.packed.embedding import PackedEmbedder
+from bgcl.processes.team import Team
 from bgcl.progress import counted, stage, with_progress
 
 if TYPE_CHECKING:
@@ -92,6 +93,13 @@ class LinearHeads:
                 stretched = head.stretch_(chunk.numpy()) if hasattr(head, "stretch_") else chunk.numpy()
                 accumulator.add(torch.softmax(torch.from_numpy(stretched), 1).double().numpy().T)
 
+    def add_up(self, team: Team) -> None:
+        """Add up what the draws of all processes predict."""
+        for accumulator in (each for own in self.found for each in own):
+            accumulator.count = int(team.sum(torch.tensor(accumulator.count)))
+            for sums in (accumulator.total, accumulator.votes, accumulator.entropies):
+                team.sum(torch.from_numpy(sums))  # in place
+
     def result(self) -> list[Uncertainty]:
         """Class probabilities and measures of uncertainty of each head for its nodes."""
         return [joined([accumulator.result() for accumulator in own]) for own in self.found]
@@ -131,14 +139,15 @@ def evaluate_in_blocks(
     """For each split, a head that the first draws have trained, and what it predicts for the test nodes."""
     draws = draws_of(model, blocks, samples, seed)
     heads, found = classify(
-        draws, sum(model.parts_), labels, chosen, training_draws=training_draws, parts=model.parts_, progress=progress
-    )
+        draws, sum(model.parts_), labels, chosen, training_draws=training_draws, parts=model.parts_, progress=progress,
+        team=model.team,
+    )  # fmt: skip
     return list(zip(heads, found, strict=True))
 
 
 def classify(
     draws: Sequence[Draw], width: int, labels: Array, chosen: Sequence[Split], *, training_draws: int,
-    parts: Sequence[int], progress: bool = False,
+    parts: Sequence[int], progress: bool = False, team: Team | None = None,
 ) -> tuple[list[MixtureClassifier], list[Uncertainty]]:  # fmt: skip
     """Fit a head on each split with the first draws, and predict its test nodes with the others.
 
@@ -150,30 +159,43 @@ def classify(
         training_draws: how many draws train the heads.
         parts: the widths of the parts of the embedding.
         progress: show a progress bar.
+        team: processes that share the draws, and have the same result. Default: this one alone.
 
     Returns:
         The fitted heads, and their predictions for the test nodes.
     """
+    team = team or Team()
     training = [with_pairs(fewer(split.train, labels), labels) for split in chosen]
     wanted = np.unique(np.concatenate(training))
-    stream = with_progress(draws, len(draws), "draws", show=progress)
-    collected = []
-    for draw, _ in zip(stream, range(training_draws), strict=False):
-        rows = RowsOfDraws(wanted, width)
-        draw(rows)
-        collected.append(rows.rows.numpy())
-    first = np.stack(collected)
+    training_draws = min(training_draws, len(draws))
+    predicting = team.dealt(draws[training_draws:]) if len(draws) > training_draws else draws
+    bar = with_progress(range(training_draws + len(predicting)), training_draws + len(predicting), "draws",
+                        show=progress)  # fmt: skip
+
+    def rows_of(numbers: Iterable[int]) -> Iterator[Tensor]:
+        for number in numbers:
+            rows = RowsOfDraws(wanted, width)
+            draws[number](rows)
+            yield rows.rows
+
+    first = np.empty((training_draws, len(wanted), width), dtype=np.float32)
+    for i, rows in enumerate(team.in_turn(training_draws, rows_of, first.shape[1:])):
+        next(bar)
+        first[i] = rows.numpy()
     heads = []
     with stage(f"fitting {counted(len(chosen), 'head')}"):
         for train in training:
             head = MixtureClassifier(parts=tuple(parts) if len(parts) > 1 else None, kernel=False)
             heads.append(head.fit(first[:, np.searchsorted(wanted, train)], labels[train]))
     prediction = LinearHeads(heads, [split.test for split in chosen])
-    for draw in list(draws[training_draws:]) or draws[:training_draws]:
+    for draw in predicting:
+        next(bar)
         prediction.start()
         draw(prediction)
         prediction.end()
-        next(stream, None)
+    next(bar, None)  # it ends
+    if len(draws) > training_draws:
+        prediction.add_up(team)
     return heads, prediction.result()
 
 

@@ -10,7 +10,7 @@ Draws are a stream that all heads read together, so neither all draws nor an `(S
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
@@ -41,6 +41,7 @@ from bgcl.measures.metrics import (
     risk_coverage,
 )
 from bgcl.measures.uncertainty import Uncertainty
+from bgcl.processes.team import Team
 from bgcl.progress import counted, stage, with_progress
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def evaluate(
             f"Of {samples} samples, {training_draws} train the heads: too few are left to predict with. Draw more "
             "samples."
         )
-    blocks = model.in_blocks(data)
+    blocks, team = model.in_blocks(data), model.team
     chosen, labels = splits(data, protocol, 1 if blocks is not None and count is None else count), labels_of(data)
     if blocks is not None:
         refuse_whole_rows(head, set_size, spread_labels)
@@ -228,11 +229,27 @@ def evaluate(
     head = head or head_for(model.parts_)
     prediction = None if kept is None else _to_predict(model, data, samples, seed, kept, spreading)
     stream = stream if prediction is None else prediction.watch(stream)
+    shared = team.size > 1 and len(chosen) >= team.size  # all processes have all draws, and each takes some splits
     found = evaluate_draws(
-        stream, labels, chosen, training_draws=training_draws, set_size=set_size, head=head, spreading=spreading
-    )
+        stream, labels, team.share(chosen) if shared else chosen, training_draws=training_draws, set_size=set_size,
+        head=head, spreading=spreading,
+    )  # fmt: skip
     if kept is not None and prediction is not None:
         prediction.keep(kept, samples, seed)
+    return _of_all_processes(found, team) if shared else found
+
+
+def _of_all_processes(own: list[SplitResult], team: Team) -> list[SplitResult]:
+    """The results of all processes, one process after the other."""
+    names = [field.name for field in fields(Uncertainty)]
+    arrays = []
+    for each in own:
+        rest = {"test": each.test, "classes": each.classes, "label": each.label}
+        arrays.append(rest | vars(each.uncertainty) | {"C": np.array(np.nan if each.C is None else each.C)})
+    found = []
+    for theirs in team.arrays_of_all(arrays):
+        measured, C = Uncertainty(**{name: theirs.pop(name) for name in names}), float(theirs.pop("C"))
+        found.append(SplitResult(**theirs, uncertainty=measured, C=None if np.isnan(C) else C))
     return found
 
 

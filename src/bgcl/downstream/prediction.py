@@ -31,6 +31,7 @@ from bgcl.downstream.splits import Split
 from bgcl.errors import BGCLError
 from bgcl.measures.uncertainty import MEASURES, Uncertainty
 from bgcl.model.posterior import RunningMoments
+from bgcl.processes.team import Team
 from bgcl.progress import counted, stage, with_progress
 
 if TYPE_CHECKING:
@@ -106,10 +107,10 @@ def predict(
     if (blocks := model.in_blocks(data)) is not None:
         refuse_whole_rows(labels_from, 1, spread_labels if given else None)
         draws_ = draws_of(model, blocks, samples, seed)
-        return _in_blocks(draws_, data, model.parts_, training_draws, folds, progress=progress)
+        return _in_blocks(draws_, data, model.parts_, training_draws, folds, progress=progress, team=model.team)
     prediction = Prediction(
         data, training_draws=training_draws, folds=folds, labels_from=labels_from, parts=model.parts_,
-        spreading=partial(LabelSpreading.of, model, data) if spread_labels else None,
+        spreading=partial(LabelSpreading.of, model, data) if spread_labels else None, team=model.team,
     )  # fmt: skip
     warn_without_ids(data, labels_from)
     found = None if kept is None else prediction.find(kept, samples, seed)
@@ -125,15 +126,16 @@ def predict(
 
 
 def _in_blocks(
-    draws: Sequence[Draw], data: "Data", parts: Sequence[int], training_draws: int, folds: int, *, progress: bool
-) -> NodePredictions:
+    draws: Sequence[Draw], data: "Data", parts: Sequence[int], training_draws: int, folds: int, *, progress: bool,
+    team: Team,
+) -> NodePredictions:  # fmt: skip
     """Predict the nodes of a packed graph, by linear heads and without ASTD."""
     known = gather_labels(data)
     folds_ = _fold_nodes(known.labels, known.node, data.num_nodes, folds)
     chosen = [Split(known.node[train], known.node[:0], nodes) for train, nodes in folds_]
     label = known.of_nodes(data.num_nodes)
     heads, found = classify(
-        draws, sum(parts), label, chosen, training_draws=training_draws, parts=parts, progress=progress
+        draws, sum(parts), label, chosen, training_draws=training_draws, parts=parts, progress=progress, team=team
     )
     merged = _merge(found, [split.test for split in chosen], data.num_nodes)
     held_out = _held_out(known, folds_, data.num_nodes)
@@ -150,6 +152,7 @@ class Prediction:
         labels_from: a graph with more labels.
         parts: widths of the parts of the embeddings, such as `model.parts_`; none: one part.
         spreading: a function that makes what spreads the labels of `data`, which the heads then use too.
+        team: processes that have the same draws, and share the folds. Default: this one alone.
 
     Attributes:
         labeled_draws: embeddings of the nodes of `labels_from`, which then train the heads.
@@ -157,7 +160,7 @@ class Prediction:
 
     def __init__(
         self, data: "Data", *, training_draws: int, folds: int = 5, labels_from: "Data | None" = None,
-        parts: Sequence[int] = (), spreading: Callable[[], LabelSpreading] | None = None,
+        parts: Sequence[int] = (), spreading: Callable[[], LabelSpreading] | None = None, team: Team | None = None,
     ) -> None:  # fmt: skip
         self.data, self.training_draws, self.folds, self.parts = data, training_draws, folds, parts
         self.labels_from, self.spreading = labels_from, spreading
@@ -168,6 +171,7 @@ class Prediction:
         self.labeled_draws: Iterable[Tensor] | None = None
         self.known = gather_labels(data, labels_from)
         self.fold_nodes = _fold_nodes(self.known.labels, self.known.node, data.num_nodes, folds)
+        self.team = team if team is not None and len(self.fold_nodes) >= team.size else Team()
         self.running = RunningMoments()
         self._stacked: StackedPrediction | None = None
 
@@ -196,17 +200,21 @@ class Prediction:
         )
 
     def _fitted(self, first: Array) -> StackedPrediction:
-        with stage(f"fitting {counted(len(self.fold_nodes), 'head')}"):
+        own = self.team.share(self.fold_nodes)
+        with stage(f"fitting {counted(len(own), 'head')}"):
             spreading = None if self.spreading is None else self.spreading()
-            heads, beside = _fit_heads(head_for(self.parts), first, self.known, self.fold_nodes, spreading)
-        return StackedPrediction(heads, [nodes for _, nodes in self.fold_nodes], beside)
+            heads, beside = _fit_heads(head_for(self.parts), first, self.known, own, spreading)
+        return StackedPrediction(heads, [nodes for _, nodes in own], beside)
 
     def result(self) -> NodePredictions:
         """The predictions, after all draws have passed by."""
         assert self._stacked is not None, "all draws train the heads: none predicts"
         nodes = [nodes for _, nodes in self.fold_nodes]
+        found = self._stacked.result()
+        if self.team.size > 1:
+            found = [Uncertainty(**arrays) for arrays in self.team.arrays_of_all([vars(each) for each in found])]
         return self._named(
-            self._stacked.stack.heads[0].classes_, _merge(self._stacked.result(), nodes, self.data.num_nodes),
+            self._stacked.stack.heads[0].classes_, _merge(found, nodes, self.data.num_nodes),
             self.running.moments().astd.cpu().numpy(),
         )  # fmt: skip
 

@@ -86,7 +86,7 @@ def connected_rows(
     key, weight = _distinct((row - start) * graph.nodes + column, torch.exp((cosine - 1) / SOFTNESS), "amax")
     if and_neighbors:
         own = slice(int(graph.connections.pointer[start]), int(graph.connections.pointer[stop]))
-        row = torch.repeat_interleave(graph.connections.pointer[start : stop + 1].diff())
+        row = torch.repeat_interleave(graph.connections.pointer[start : stop + 1].diff().long())
         theirs = row * graph.nodes + graph.connections.column[own].long()
         ones = weight.new_ones(len(theirs)) if graph.weights is None else graph.weights[own]
     else:

@@ -79,8 +79,11 @@ def row_pointer(index: Tensor, size: int) -> Tensor:
 
 
 def spmm(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
-    """`A @ dense`, with `values` `(E,)` on the pattern of A; differentiable in both."""
-    result: Tensor = _SparseProduct.apply(values, dense, pattern)  # type: ignore[no-untyped-call]
+    """`A @ dense`, with `values` `(E,)` on the pattern of A; differentiable in both.
+
+    It is computed with as many bits as `values` have. Sums over many neighbors lose too much with fewer.
+    """
+    result: Tensor = _SparseProduct.apply(values, dense.to(values.dtype), pattern)  # type: ignore[no-untyped-call]
     return result
 
 

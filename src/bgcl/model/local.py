@@ -5,7 +5,7 @@ more, because a connection is normalized by the degrees of both its ends. Masks 
 this part of the graph sees the draws of the whole graph.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor
@@ -41,20 +41,21 @@ def reach_of(network: Network) -> int | None:
 
 
 def draws_of_nodes(
-    network: Network, graph: PreparedGraph, nodes: Tensor, samples: int, seed: int, *, scale: float | None, hard: bool
-) -> Iterator[Tensor]:
+    network: Network, graph: PreparedGraph, nodes: Tensor, numbers: Iterable[int], seed: int, *, scale: float | None,
+    hard: bool,
+) -> Iterator[Tensor]:  # fmt: skip
     """Draws of the embeddings of some nodes, each `(n, d)`: the rows that draws of the whole graph have.
 
     Args:
         network: a network whose nodes do not depend on the whole graph, see `reach_of`.
         graph: the scaled graph.
         nodes: the nodes, each once, `(n,)`.
-        samples, seed, scale, hard: see `bgcl.model.posterior.draws`.
+        numbers, seed, scale, hard: see `bgcl.model.posterior.draws`.
     """
     reach = reach_of(network)
     assert reach is not None, "nodes depend on the whole graph"
     around = k_hop(graph, nodes, reach)
-    for draw in draws(network, around, samples, seed, scale=scale, hard=hard, alike={}):
+    for draw in draws(network, around, numbers, seed, scale=scale, hard=hard, alike={}):
         yield draw[: len(nodes)].clone()
 
 

@@ -119,6 +119,7 @@ class Network(nn.Module):
             lambda view: self.augmentation.draw_positives(view, graph, noise),
             generator,
             most,
+            None if self.settings.precision is None else getattr(torch, self.settings.precision),
         )
         found: Outcome = self.objective(step)
         return found

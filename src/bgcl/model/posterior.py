@@ -15,15 +15,15 @@ BLOCK = 1 << 16  # numbers of a draw that are looked at together: as many as fit
 
 
 def draws(
-    network: Network, graph: PreparedGraph, samples: int, seed: int, *, scale: float | None, hard: bool,
+    network: Network, graph: PreparedGraph, numbers: Iterable[int], seed: int, *, scale: float | None, hard: bool,
     alike: Alike | None = None,
 ) -> Iterator[Tensor]:  # fmt: skip
-    """`samples` draws of the embeddings, each `(N, d)`, in turn from the posteriors of the two views.
+    """The draws of the embeddings with these numbers, each `(N, d)`, in turn from the posteriors of the two views.
 
     A draw depends on its number and the seed, not on the draws before it.
     """
     alike = network.alike(graph) if alike is None else alike
-    for i in range(samples):
+    for i in numbers:
         with torch.no_grad():
             noise = CountedNoise.of_draw(seed, i)
             draw = network.draw(VIEWS[i % 2], graph, noise, hard=hard, scale=scale, alike=alike)

@@ -1,5 +1,6 @@
 """The embedding of a packed graph, written in pieces: mean, standard deviation and ASTD of each node, and draws."""
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from bgcl.augmentation.noise import CountedNoise
 from bgcl.augmentation.views import VIEWS
 from bgcl.data.memory import in_words
 from bgcl.data.on_disk import DiskArray, check_room
+from bgcl.errors import BGCLError
 from bgcl.folders import new_files
 from bgcl.packed.embedding import PackedEmbedder
 from bgcl.packed.slabs import row_blocks
+from bgcl.processes.team import Team
 from bgcl.progress import with_progress
 
 NAMES = ("mean.npy", "std.npy", "astd.npy", "draws.npy", "fixed.npy")  # in the order in which they appear
@@ -48,6 +51,24 @@ class MomentsOnDisk:
             sums += difference * (rows - so_far)
             for array, values in zip(self.slabs[first], (so_far, sums), strict=True):
                 array.write(start, values)
+
+    def add_up(self, team: Team) -> None:
+        """Add up the moments of all processes, each of which has a draw or more (Chan, Golub and LeVeque, 1979).
+
+        With `n_r` draws of mean `m_r` and sum of squares `q_r` in process r, the mean is `m = sum n_r m_r / n`, and the
+        sum of squares is `sum q_r + n_r (m_r - m)^2`.
+        """
+        if team.size == 1:
+            return
+        own = self.count
+        self.count = int(team.sum(torch.tensor(own)))
+        for arrays in (self.slabs[first] for first in sorted(self.slabs)):
+            for start, stop in row_blocks(*arrays[0].shape):
+                mean, squares = (torch.from_numpy(array.read(start, stop)) for array in arrays)
+                whole = team.sum(mean * (own / self.count))
+                squares = team.sum(squares + own * (mean - whole).square_())
+                for array, values in zip(arrays, (whole, squares), strict=True):
+                    array.write(start, values.numpy())
 
     def write(self, folder: Path) -> dict[str, DiskArray]:
         """Write `mean.npy` and `std.npy`, `(N, d)`, and `astd.npy`, `(N,)`."""
@@ -102,7 +123,7 @@ class RowsOnDisk:
 @torch.no_grad()
 def write_embeddings(
     embedder: PackedEmbedder, folder: Path, *, samples: int, seed: int, scale: float | None, hard: bool = False,
-    draws: bool = False, progress: bool = False,
+    draws: bool = False, progress: bool = False, team: Team | None = None,
 ) -> dict[str, tuple[int, ...]]:  # fmt: skip
     """Write mean, standard deviation and ASTD of each node's embedding, and the embedding without masks.
 
@@ -115,22 +136,35 @@ def write_embeddings(
         scale, hard: see `Network.draw`.
         draws: whether to write every draw.
         progress: show a progress bar.
+        team: processes that share the draws. The main process writes the folder. Default: this one alone.
 
     Returns:
-        The shape of each array.
+        The shape of each array; nothing in the other processes.
 
     Raises:
-        BGCLError: the disk has no room.
+        BGCLError: the disk has no room, or several processes have too few draws to share, or are to write them.
     """
+    team = team or Team()
+    if team.size > samples:
+        raise BGCLError(
+            f"{team.size} processes need {team.size} draws or more. Got {samples} instead: raise --samples."
+        )
+    if team.size > 1 and draws:
+        raise BGCLError("One process writes every draw of a packed graph: leave out --processes, or --draws.")
     nodes, width = embedder.nodes, embedder.width
     needed = nodes * width * (4 * 3 + (2 * samples if draws else 0))
     check_room(folder, needed + 12 * nodes * width, f"The embeddings of {nodes:,} nodes, {in_words(needed)},")
     shape = (samples, nodes, width)
-    with new_files(folder, NAMES, replace=True) as begun:
+    with contextlib.ExitStack() as stack:
+        begun = Path()
+        with team.agreed():
+            if team.is_main:
+                begun = stack.enter_context(new_files(folder, NAMES, replace=True))
         moments = MomentsOnDisk(embedder.folder, nodes)
         every = RowsOnDisk(embedder.folder, begun / "draws.npy", shape, np.float16) if draws else None
         consumers: list[MomentsOnDisk | RowsOnDisk] = [moments] if every is None else [moments, every]
-        for i in with_progress(range(samples), samples, "draws", show=progress):
+        own = team.dealt(range(samples))
+        for i in with_progress(own, len(own), "draws", show=progress):
             for consumer in consumers:
                 consumer.start()
 
@@ -141,6 +175,9 @@ def write_embeddings(
             embedder.draw(consume, VIEWS[i % 2], CountedNoise.of_draw(seed, i), hard=hard, scale=scale)
             if every is not None:
                 every.end()
+        moments.add_up(team)
+        if not team.is_main:
+            return {}
         made = moments.write(begun)
         fixed = RowsOnDisk(embedder.folder, begun / "fixed.npy", (nodes, width), np.float32)
         fixed.start()

@@ -1,6 +1,6 @@
 """A packed graph in the form that a model needs, with a folder for what does not stay in memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -103,10 +103,12 @@ class PackedReady(ReadyGraph):
             self.alike = {}
         return self.embedder
 
-    def draws(self, network: Network, samples: int, seed: int, *, scale: float | None, hard: bool) -> Iterator[Tensor]:
-        """Draws of the embeddings in memory, each `(N, d)`."""
+    def draws(
+        self, network: Network, numbers: Iterable[int], seed: int, *, scale: float | None, hard: bool
+    ) -> Iterator[Tensor]:
+        """The draws of the embeddings with these numbers in memory, each `(N, d)`."""
         self._check_memory(network)
-        noises = ((VIEWS[i % 2], CountedNoise.of_draw(seed, i)) for i in range(samples))
+        noises = ((VIEWS[i % 2], CountedNoise.of_draw(seed, i)) for i in numbers)
         return self._while_there(collected(self.embedder_of(network), noises, scale=scale, hard=hard))
 
     def _while_there(self, found: Iterator[Tensor]) -> Iterator[Tensor]:

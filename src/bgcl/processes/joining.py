@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 from bgcl.errors import BGCLError, LostProcessError, SaidElsewhereError
 
 if TYPE_CHECKING:
+    from torch.distributed import Store  # type: ignore[attr-defined]
+
     from bgcl.processes.team import Team
 
 PATIENCE = timedelta(hours=6)  # for a process that works on; one that has ended is noticed at once
 MEETING = timedelta(minutes=15)  # for a process that starts
+SOON = timedelta(seconds=3)  # for an error that all processes have
+FAILED = "bgcl/failed"  # the key of the main process's error
 
 
 def started_together() -> int:
@@ -80,18 +84,30 @@ def joined() -> Iterator["Team"]:
         dist.init_process_group(backend, store=own, rank=number, world_size=size, timeout=PATIENCE)
     except (RuntimeError, ValueError) as error:
         why = " ".join(str(error).split())[:200]
-        raise LostProcessError(f"The processes of this training cannot find each other ({why}).") from error
+        raise LostProcessError(f"The processes of this work cannot find each other ({why}).") from error
     team = Team.current()
     if not team.is_main:
         logging.getLogger("bgcl").setLevel(logging.ERROR)  # the main process has the same warnings
     try:
         yield team
     except (BGCLError, OSError, MemoryError) as error:
-        if not (team.is_main or isinstance(error, SaidElsewhereError)):
-            print(f"bgcl: Process {team.rank}: {error or type(error).__name__}", file=sys.stderr)
+        text = str(error) or type(error).__name__
+        if team.is_main:
+            own.set(FAILED, text)
+        elif not (isinstance(error, SaidElsewhereError) or _main_says(own, text)):
+            print(f"bgcl: Process {team.rank}: {text}", file=sys.stderr)
         raise
     finally:
         dist.destroy_process_group()
+
+
+def _main_says(store: "Store", text: str) -> bool:
+    """Whether the main process ends with the same error. It may be a little later."""
+    try:
+        store.wait([FAILED], SOON)
+        return store.get(FAILED).decode() == text
+    except RuntimeError:  # it does not end, or is gone
+        return False
 
 
 def check_device_of_team(team: "Team", device: str) -> None:

@@ -59,7 +59,7 @@ def meet(store: Store, rank: int, size: int, seconds: float) -> str:
                 if store.check([f"bgcl/begin/{listed}"]):
                     return _short(listed)
         time.sleep(PAUSE)
-    raise LostProcessError(f"Not all of the {size} processes of this training have started.")
+    raise LostProcessError(f"Not all of the {size} processes of this work have started.")
 
 
 def _read(store: Store, keys: list[str]) -> list[str]:

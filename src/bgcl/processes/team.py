@@ -93,17 +93,37 @@ class Team:
 
     def from_main(self, text: str, tensors: dict[str, Tensor] | None = None) -> tuple[str, dict[str, Tensor]]:
         """A text and tensors of the main process. What the others give is not used."""
+        return self._from(0, text, tensors or {})
+
+    def arrays_of_all(self, own: Sequence[dict[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+        """What each process has a list of, arrays by name, one process after the other. All of them get it."""
+        every = {
+            f"{i}.{name}": torch.from_numpy(np.ascontiguousarray(array).reshape(array.shape))
+            for i, arrays in enumerate(own)
+            for name, array in arrays.items()
+        }
+        found = []
+        for rank in range(self.size):
+            count, theirs = self._from(rank, str(len(own)), every)
+            found += [
+                {key.partition(".")[2]: t.numpy() for key, t in theirs.items() if key.partition(".")[0] == str(i)}
+                for i in range(int(count))
+            ]
+        return found
+
+    def _from(self, rank: int, text: str, tensors: dict[str, Tensor]) -> tuple[str, dict[str, Tensor]]:
+        """A text and tensors of one process. What the others give is not used."""
         if self.size == 1:
-            return text, tensors or {}
-        data = safetensors.torch.save(tensors or {}, {"text": json.dumps(text)}) if self.is_main else b""
+            return text, tensors
+        data = safetensors.torch.save(tensors, {"text": json.dumps(text)}) if self.rank == rank else b""
         with _connected():
             length = torch.tensor([len(data)])
-            dist.broadcast(length, 0)
+            dist.broadcast(length, rank)
             found = torch.from_numpy(np.frombuffer(data, np.uint8).copy()) if data else None
             found = torch.empty(int(length), dtype=torch.uint8) if found is None else found
-            dist.broadcast(found, 0)
-        if self.is_main:
-            return text, tensors or {}
+            dist.broadcast(found, rank)
+        if self.rank == rank:
+            return text, tensors
         received = found.numpy().tobytes()
         header = json.loads(received[8 : 8 + int.from_bytes(received[:8], "little")])
         return json.loads(header["__metadata__"]["text"]), safetensors.torch.load(received)
@@ -153,8 +173,12 @@ class Team:
                         "stopped. Start all with the same command, on the same files and versions."
                     )
 
+    def dealt(self, items: Sequence[T]) -> Sequence[T]:
+        """The items of this process: every n-th of them, if there are n processes."""
+        return items[self.rank :: self.size]
+
     def in_turn(
-        self, count: int, make: Callable[[Iterable[int]], Iterable[Tensor]], shape: Sequence[int]
+        self, count: int, make: Callable[[Iterable[int]], Iterable[Tensor]], shape: Sequence[int], device: str = "cpu"
     ) -> Iterator[Tensor]:
         """`count` tensors in their order, in every process. Each process makes those whose numbers it gets.
 
@@ -162,15 +186,16 @@ class Team:
             count: how many tensors.
             make: makes the tensors of some numbers.
             shape: the shape of each.
+            device: where they are made.
         """
         if self.size == 1:
             yield from make(range(count))
             return
-        own = iter(make(range(self.rank, count, self.size)))
+        own = iter(make(self.dealt(range(count))))
         for first in range(0, count, self.size):
             mine = next(own).contiguous() if first + self.rank < count else None
             for rank in range(min(self.size, count - first)):
-                found = mine if rank == self.rank and mine is not None else torch.empty(*shape)
+                found = mine if rank == self.rank and mine is not None else torch.empty(*shape, device=device)
                 with _connected():
                     dist.broadcast(found, rank)
                 yield found
@@ -209,4 +234,4 @@ def _connected() -> Iterator[None]:
     except RuntimeError as error:
         if "allocate memory" in str(error) or "out of memory" in str(error):
             raise
-        raise LostProcessError("Another process of this training has ended.") from error
+        raise LostProcessError("Another process of this work has ended.") from error

@@ -22,6 +22,7 @@ class Step:
         draw_positives: draws the positive pairs of a view; None: a node is the only positive of itself.
         generator: source of every other random number.
         most: the greatest number of nodes in the loss, chosen at random; None: all.
+        products: numbers of fewer bits, in which the encoder multiplies matrices; None: those of its weights.
 
     An objective gets a step and asks it for the vectors of the two views; see `Objective`.
 
@@ -41,10 +42,13 @@ class Step:
     draw_positives: Callable[[View], Positives | None]
     generator: torch.Generator
     most: int | None = None
+    products: torch.dtype | None = None
     _masks: dict[str, Sequence[LayerMask]] = field(default_factory=dict)
 
     def encode(self, view: View, *, encoder: nn.Module | None = None, graph: PreparedGraph | None = None) -> Tensor:
         """The vectors of all nodes in a view, `(N, d)`. All calls in a step see the same masks of the view.
+
+        They are numbers of 32 bits, also if `products` are shorter.
 
         Args:
             view: the view.
@@ -53,10 +57,13 @@ class Step:
         """
         if view not in self._masks:
             self._masks[view] = self.draw_masks(view)
-        found: Tensor = (self.encoder if encoder is None else encoder)(
-            self.graph if graph is None else graph, self._masks[view]
-        )
-        return found
+        chosen, of = self.encoder if encoder is None else encoder, self.graph if graph is None else graph
+        if self.products is None:
+            found: Tensor = chosen(of, self._masks[view])
+            return found
+        with torch.autocast(of.connections.column.device.type, self.products):
+            found = chosen(of, self._masks[view])
+        return found.float()
 
     def some(self, *views: Tensor) -> tuple[Tensor, ...]:
         """The rows of at most `most` nodes, or of seeds, in each view. Their loss estimates that of all."""

@@ -16,7 +16,7 @@ With neighbors as positives, `s(x_i, y_i)` becomes the mean of `s(x_i, y_j)` ove
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -62,17 +62,17 @@ class InfoNCE(Objective):
         positives = step.draw_positives("o"), step.draw_positives("t")
         if positives[0] is None or positives[1] is None:
             x, y = step.some(o, t)
-            loss = self._loss(self.head(x), self.head(y))
+            loss = self._loss(self.head(x), self.head(y), step)
         else:
             x, y = F.normalize(self.head(o), dim=-1), F.normalize(self.head(t), dim=-1)
             x, y, of_x, of_y = step.some(x, y, positives[0].average(y), positives[1].average(x))
-            loss = self._loss(x, y)
+            loss = self._loss(x, y, step)
             own, others = (x * y).sum(), ((x * of_x).sum() + (y * of_y).sum()) / 2
             loss = loss + (own - others) / (len(x) * self.tau)
         return Outcome(loss, (self._greatest(len(x)) - loss) * self.tau, o, len(x))
 
-    def _loss(self, o: Tensor, t: Tensor) -> Tensor:
-        return contrastive_loss(o, t, self.tau, self.negatives, budget=self.budget)
+    def _loss(self, o: Tensor, t: Tensor, step: Step) -> Tensor:
+        return contrastive_loss(o, t, self.tau, self.negatives, budget=self.budget, products=step.products)
 
     def _greatest(self, nodes: int) -> float:
         """The loss of a node that looks like all others: the logarithm of the terms in `D_i`."""
@@ -106,22 +106,35 @@ class InfoNCE(Objective):
 
 def contrastive_loss(
     o: Tensor, t: Tensor, tau: float, negatives: Negatives = "both views", *, tile: int = TILE, budget: int = BUDGET,
+    products: torch.dtype | None = None,
 ) -> Tensor:  # fmt: skip
-    """`L_CNT` of the projections of two views, each `(N, d)`: a scalar. At most `budget` bytes of tiles are kept."""
+    """`L_CNT` of the projections of two views, each `(N, d)`: a scalar. At most `budget` bytes of tiles are kept.
+
+    Tiles are multiplied in the numbers `products`. Exponentials and sums have as many bits as the projections.
+    """
     scale = tau**-0.5
     x, y = F.normalize(o, dim=-1) * scale, F.normalize(t, dim=-1) * scale
-    loss: Tensor = _TiledLoss.apply(x, y, PRODUCTS[negatives], tile, budget)  # type: ignore[no-untyped-call]
+    how = _How(PRODUCTS[negatives], tile, x.dtype if products is None else products)
+    loss: Tensor = _TiledLoss.apply(x, y, how, budget)  # type: ignore[no-untyped-call]
     return loss
+
+
+class _How(NamedTuple):
+    """How the loss is computed."""
+
+    products: int  # of N x N
+    tile: int  # rows and columns of a tile
+    dtype: torch.dtype  # in which tiles are multiplied
 
 
 class _TiledLoss(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor, products: int, tile: int, budget: int) -> Tensor:
+    def forward(ctx: Any, x: Tensor, y: Tensor, how: _How, budget: int) -> Tensor:
         nodes = len(x)
         kept: dict[tuple[int, int, int], Tensor] = {}
         sums = torch.zeros(2, nodes, dtype=x.dtype, device=x.device)  # D_i of either direction
-        for key, left, right, rows, columns in _tiles(x, y, products, tile):
-            exp = _exponentials(left[rows], right[columns], _is_diagonal(key))
+        for key, left, right, rows, columns in _tiles(x.to(how.dtype), y.to(how.dtype), how.products, how.tile):
+            exp = _exponentials(left[rows], right[columns], _is_diagonal(key), x.dtype)
             row_view, column_view = _VIEWS[key[0]]
             sums[row_view, rows] += exp.sum(1)
             if not _is_diagonal(key):
@@ -130,27 +143,28 @@ class _TiledLoss(torch.autograd.Function):
             if budget >= 0 and ctx.needs_input_grad[0] | ctx.needs_input_grad[1]:
                 kept[key] = exp
         ctx.save_for_backward(x, y, sums)
-        ctx.products, ctx.tile, ctx.kept = products, tile, kept
+        ctx.how, ctx.kept = how, kept
         return (sums.log().mean(1).sum() / 2) - (x * y).sum() / nodes
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
         x, y, sums = ctx.saved_tensors
         weight = 0.5 / sums  # d loss / d D, times N
         grads = -y, -x
         grads = grads[0].contiguous(), grads[1].contiguous()
-        for key, left, right, rows, columns in _tiles(x, y, ctx.products, ctx.tile):
+        how: _How = ctx.how
+        for key, left, right, rows, columns in _tiles(x.to(how.dtype), y.to(how.dtype), how.products, how.tile):
             exp = ctx.kept.pop(key, None)
             if exp is None:
-                exp = _exponentials(left[rows], right[columns], _is_diagonal(key))
+                exp = _exponentials(left[rows], right[columns], _is_diagonal(key), x.dtype)
             row_view, column_view = _VIEWS[key[0]]
             # exp s_ij is a term of D_i in the row's view and of D_j in the column's view.
             exp.mul_(weight[row_view, rows, None] + weight[column_view, None, columns])
-            grads[row_view][rows].addmm_(exp, right[columns])
+            _add_product(grads[row_view][rows], exp.to(how.dtype), right[columns])
             if not _is_diagonal(key):
-                grads[column_view][columns].addmm_(exp.t(), left[rows])
+                _add_product(grads[column_view][columns], exp.to(how.dtype).t(), left[rows])
         scale = grad / len(x)
-        return grads[0].mul_(scale), grads[1].mul_(scale), None, None, None
+        return grads[0].mul_(scale), grads[1].mul_(scale), None, None
 
 
 _VIEWS = ((0, 1), (0, 0), (1, 1))  # the views of the rows and columns: between them, within o, within t
@@ -175,9 +189,17 @@ def _is_diagonal(key: tuple[int, int, int]) -> bool:
     return product > 0 and i == j
 
 
-def _exponentials(left: Tensor, right: Tensor, without_diagonal: bool) -> Tensor:
-    exp = (left @ right.t()).exp_()
+def _exponentials(left: Tensor, right: Tensor, without_diagonal: bool, dtype: torch.dtype) -> Tensor:
+    exp = (left @ right.t()).to(dtype).exp_()
     return exp.fill_diagonal_(0) if without_diagonal else exp
+
+
+def _add_product(to: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add `left @ right` in place. A sum has the bits of what it is added to."""
+    if left.dtype == to.dtype:
+        to.addmm_(left, right)
+    else:
+        to.add_(left @ right)
 
 
 def some_nodes(nodes: int, most: int) -> Tensor:
