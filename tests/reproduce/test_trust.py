@@ -215,7 +215,7 @@ def test_sets_and_measures_without_labels_are_held_against_their_aims():
     assert reached["R-AUROC of the best measure without labels above degree and distance"] == [
         "8 of 10", "1 of 3", "open",
     ]  # fmt: skip
-    assert reached["novelty and sets of pubmed in 5 s"] == ["1 of 1", "0 of 1", "no"]
+    assert reached["novelty without labels and sets of pubmed in 5 s"] == ["1 of 1", "0 of 1", "no"]
     rows = trust_quality_page.recall_rows(found)
     assert {row[0]: row[-1] for row in rows[1:4]} == {"cora": "novelty: yes", "pubmed": "astd: no", "actor": "astd: no"}
     assert rows[-1][0] == "the best of each graph is above both in 1 of 3"

@@ -114,7 +114,7 @@ def rise_rows(found: Sequence[Result]) -> Rows:
 
 def cost_rows(found: Sequence[Result]) -> Rows:
     """The time of novelty for all nodes, and of one calibration with the sets of all nodes."""
-    rows = [["graph", "novelty of all nodes, s", "sets of all nodes, s"]]
+    rows = [["graph", "novelty of all nodes, without labels, s", "sets of all nodes, s"]]
     for dataset in DATASETS:
         novelty = [c["novelty_seconds"] for c in results.of(found, OURS, dataset, WITHOUT_LABELS)]
         sets = [c["sets_seconds"] for c in results.of(found, OURS, dataset, SETS)]
