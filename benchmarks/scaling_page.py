@@ -158,8 +158,8 @@ def plan(found: Found) -> str:
         "",
         f"This is the size of ogbn-papers100M. It has {entries / nodes:.0f} entries of the adjacency matrix for a "
         f"node, {dense:.1f} times as many as the measured graphs, and what goes along edges is scaled by that. Nothing "
-        f"here was run: it is the constants above, of {max(measured):,} nodes at most, times the sizes. Larger graphs miss the caches of the processor more "
-        "often, so hours along edges are a lower bound.",
+        f"here was run: it is the constants above, of {max(measured):,} nodes at most, times the sizes. "
+        "Larger graphs miss the caches of the processor more often, so hours along edges are a lower bound.",
         "",
         "| step | memory | processor hours of one thread |",
         "|---|---|---|",
