@@ -2,8 +2,8 @@
 
 Graphs of `bgcl data make` (average degree 20, 128 attributes) are made and packed in FOLDER. Each measurement is a
 process of its own with one thread. Times are those of the processor, so that other work on the machine counts little.
-Results are added to `results/scaling.json` (`--results`); what is there is not measured again. `--page` writes them
-into `docs/scaling.md`, together with the costs of a graph of 111 million nodes that follow from them.
+Results are added to `results/scaling.json`, or to the file that `--results` names; what is there is not measured again.
+`--page` writes them into `docs/scaling.md`, together with the costs of a graph of 111 million nodes that follow.
 """
 
 import argparse

@@ -9,7 +9,6 @@ from scaling import MODES, SIZES, slope
 
 GB = 1e9
 PAPERS = {"nodes": 111e6, "edges": 1.6e9, "attributes": 128}  # ogbn-papers100M
-PARAMETERS = 2 * (387 * 512 + 512 * 256)  # of the default with 128 dense attributes
 WIDTH = 4 * 256 + 5 * 512  # of the embedding of the default
 BUDGET = 24 * 2**30
 BEGIN, END = "<!-- measured: made by benchmarks/scaling.py --page -->", "<!-- end -->"
@@ -152,15 +151,15 @@ def plan(found: Found) -> str:
         ("ten draws", "the same", 10 * hours["draw"]),
     ]
     disk, embedding = 4 * nodes * (PAPERS["attributes"] * 4 + 3) + 32 * PAPERS["edges"], 4 * nodes * WIDTH
-    steps, gradient = math.ceil(nodes / 512), 4 * PARAMETERS
+    steps, gradient = math.ceil(nodes / 512), max(of(found, "default", "gradient").values(), default=0.0)
     total = hours["fit"] + hours["epoch"] / 16 + hours["alike"] + hours["draw"]
     lines = [
         "### A plan for 111 million nodes and 1.6 billion edges",
         "",
         f"This is the size of ogbn-papers100M. It has {entries / nodes:.0f} entries of the adjacency matrix for a "
         f"node, {dense:.1f} times as many as the measured graphs, and what goes along edges is scaled by that. Nothing "
-        "here was run: it is the constants above times the sizes. Larger graphs miss the caches of the processor more "
-        "often, so hours along edges are a lower bound.",
+        f"here was run: it is the constants above, of {max(measured):,} nodes at most, times the sizes. "
+        "Larger graphs miss the caches of the processor more often, so hours along edges are a lower bound.",
         "",
         "| step | memory | processor hours of one thread |",
         "|---|---|---|",
@@ -168,9 +167,10 @@ def plan(found: Found) -> str:
         "",
         f"- **Disk**: {disk / GB:,.0f} GB for the pack and the scaled attributes; {embedding / GB:,.0f} GB for a mean "
         "of the embeddings, and as much for a standard deviation.",
-        f"- **Traffic of training**: a step reduces one flat gradient of {PARAMETERS:,} numbers, {gradient / 1e6:.1f} "
-        f"MB in each direction for each process. An epoch has {steps:,} steps of 512 nodes, or {steps // 16:,} on 16 "
-        f"processes: {gradient * (steps // 16) / GB:,.0f} GB of traffic for each. At 10 Gbit/s a reduction takes "
+        f"- **Traffic of training**: a step reduces one flat gradient of {gradient / 4:,.0f} numbers, "
+        f"{gradient / 1e6:.1f} MB in each direction for each process. An epoch has {steps:,} steps of 512 nodes, "
+        f"or {steps // 16:,} on 16 processes: {gradient * (steps // 16) / GB:,.0f} GB of traffic for each. "
+        "At 10 Gbit/s a reduction takes "
         f"{2 * gradient * 8 / 1e10 * 1e3:.0f} ms, and a step about {known['epoch'] * 512 * 1e3:.0f} ms.",
         f"- **One epoch is enough**: it has {steps:,} steps, and the default takes about 300 if the graph is small.",
         "- **Machines**: one with the memory above for the parts of the embedding, or one with less and fewer parts: "

@@ -126,5 +126,8 @@ def _locked_folder(place: Path) -> tuple[Path, int]:
 
 
 def _end_scratch(path: Path, handle: int) -> None:
-    shutil.rmtree(path, ignore_errors=True)
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except KeyboardInterrupt:  # nobody can catch it here, so the work is done first
+        shutil.rmtree(path, ignore_errors=True)
     os.close(handle)

@@ -9,7 +9,7 @@ import typer
 
 from bgcl.errors import BGCLError
 from bgcl.processes.joining import joined, started_together
-from bgcl.processes.launch import REFUSED, launch
+from bgcl.processes.launch import INTERRUPTED, REFUSED, launch
 
 MOST = 1024  # processes on one machine
 
@@ -32,7 +32,12 @@ def in_processes(processes: int | None, *, again: bool = True) -> int | None:
         raise BGCLError(
             f"torchrun has started {together} processes, so --processes {processes} does not fit: leave it out."
         )
-    return launch(run_command, sys.argv[1:], processes, again=again) if processes > together else None
+    if processes == together:
+        return None
+    code = launch(run_command, sys.argv[1:], processes, again=again)
+    if code == INTERRUPTED:  # the main process has said so
+        raise SystemExit(code)
+    return code
 
 
 @contextlib.contextmanager
