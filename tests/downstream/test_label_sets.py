@@ -16,6 +16,7 @@ from bgcl.downstream.label_set_heads import Job, LabelSetHeads
 from bgcl.downstream.label_set_results import LabelSetResult, SetUncertainty, label_ece, written
 from bgcl.downstream.label_sets import evaluate_label_sets, gather_label_sets, predict_label_sets
 from bgcl.downstream.splits import label_sets_of, labels_of, usual_protocol
+from bgcl.processes.team import Team
 
 NODES = 300
 
@@ -23,7 +24,7 @@ NODES = 300
 class FixedDraws:
     """A stand-in for a model: embeddings that show three of the labels, with noise, and little more in every draw."""
 
-    parts_ = (4,)
+    parts_, team = (4,), Team()
 
     def in_blocks(self, data: Data) -> None:
         return None

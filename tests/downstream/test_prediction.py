@@ -17,6 +17,7 @@ from bgcl.downstream.prediction import Prediction
 from bgcl.graph.csr import without_beta_warning
 from bgcl.measures.uncertainty import MEASURES
 from bgcl.model import astd
+from bgcl.processes.team import Team
 from trained import narrow
 
 NODES = 36
@@ -25,7 +26,7 @@ NODES = 36
 class FixedDraws:
     """A stand-in for a model, with given draws."""
 
-    parts_ = (4,)
+    parts_, team = (4,), Team()
 
     def __init__(self, sampled) -> None:
         self.sampled = torch.as_tensor(sampled)
@@ -149,7 +150,7 @@ def grown_graph() -> tuple[Data, Data, dict[int, np.ndarray]]:
 class DrawsBySize:
     """A stand-in for a model, with given draws for each size of a graph."""
 
-    parts_ = (4,)
+    parts_, team = (4,), Team()
 
     def __init__(self, draws: dict[int, np.ndarray]) -> None:
         self.by_size = draws

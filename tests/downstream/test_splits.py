@@ -205,9 +205,12 @@ class TestRefused:
     def test_no_labeled_node(self):
         self.refused("No node is labeled", labeled_graph(20, unlabeled=20))
 
-    @pytest.mark.parametrize("y", [torch.zeros(20, 2), torch.zeros(20, 2, dtype=torch.long)])
+    @pytest.mark.parametrize("y", [torch.zeros(20, 1), torch.zeros(20, 2, 2, dtype=torch.long)])
     def test_labels_that_are_not_class_numbers(self, y):
         self.refused("one class number for each node", Data(x=torch.zeros(20, 1), y=y))
+
+    def test_several_labels_that_are_neither_there_nor_not(self):
+        self.refused("a value of node 0 is neither 1", Data(x=torch.zeros(20, 1), y=torch.full((20, 2), 0.5)))
 
     def test_a_class_without_a_training_node_in_published_masks(self):
         data = masked(labeled_graph())
