@@ -180,6 +180,7 @@ def test_the_settings_that_may_be_none_are_tested_here():
         "batches_per_step",
         "loss_nodes",
         "rate_nodes",
+        "precision",
         "draw_scale",
     }
 
