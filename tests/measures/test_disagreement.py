@@ -161,7 +161,7 @@ class TestModels:
             for i in range(3):
                 noise = CountedNoise.of_draw(4, 2 * i), CountedNoise.of_draw(4, 2 * i + 1)
                 o, t = (network.encode(*each, graph, of, scale=scale) for each, of in zip("ot", noise, strict=True))
-                assert o.shape == (20, 4)
+                assert o.shape == (20, 8)  # two members of four columns
                 log_l.append(network.objective.log_likelihood(o, t).double().numpy())
         w = np.exp(np.array(log_l))
         w = w / w.sum(0)

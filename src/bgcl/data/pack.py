@@ -39,7 +39,6 @@ from bgcl.data.packed_files import (
 )
 from bgcl.errors import BGCLError, one_line
 from bgcl.files import write_text
-from bgcl.progress import stage
 from bgcl.validation import checked
 
 if TYPE_CHECKING:
@@ -176,6 +175,8 @@ def open_pack(folder: str | os.PathLike[str]) -> Pack:
         if array.shape != shapes[name]:
             raise BGCLError(f"{array.path} is of another graph: its shape does not fit {ABOUT}. {REMEDY}")
     check_types(arrays)
+    from bgcl.progress import stage  # it imports rich, which a list of data sets does not need
+
     with stage("checking the pack"):
         for name, file in pack.files.items():
             file.check_content(pack.path(name))
