@@ -24,11 +24,6 @@ bgcl.files.write_text("text.txt", "new" * 1000)
 """
 
 
-@pytest.mark.xfail(
-    reason="after a power cut at step 70 of a training, the run is refused: its history does not fit its tensors. A "
-    "known fault of today; the run before it is lost, and nothing wrong is read.",
-    strict=False,
-)
 def test_a_few_cases_of_each_kind_end_as_they_must():
     command = [sys.executable, torture.ROOT / "scripts" / "torture.py", "--tiny"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -93,6 +93,7 @@ def put_in_place(folder: Path) -> None:
             path.replace(folder / path.name)
         sync(folder)
         whole.rmdir()
+        sync(folder)  # before files are written over that had a name in it
 
 
 def write_about(folder: Path, settings: Settings, graph: GraphFacts, text: str | None) -> None:
